@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* gait record: run a program from the code cache and write its trace. */
+#include "cmd/cmd.h"
+#include "host/host.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_STATS };
+static const struct option options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"events", required_argument, NULL, OPT_EVENTS},
+    {"sink", required_argument, NULL, OPT_SINK},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {0},
+};
+
+static const char *const events_names[] = {[EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
+static const char *const sink_names[] = {[SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
+
+static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
+{
+    char list[128] = "";
+    for (u32 i = 0; i < n; i++) {
+        if (!strcmp(given, names[i]))
+            return i;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
+    }
+    die_usage("--%s=%s is not one of %s", what, given, list);
+}
+
+/* PROG.gait in the current directory. */
+static const char *default_output(const char *program)
+{
+    static char path[4096];
+    const char *slash = strrchr(program, '/');
+    snprintf(path, sizeof path, "%s.gait", slash ? slash + 1 : program);
+    return path;
+}
+
+static void print_stats(const struct run_result *r)
+{
+    const struct run_stats *s = &r->stats;
+    const struct {
+        const char *name;
+        u64 value;
+    } rows[] = {
+        {"units", s->units},           {"  translated ahead", s->ahead},  {"instructions in units", s->insns},
+        {"app code bytes", s->app_bytes}, {"cache bytes", s->cache_bytes}, {"links", s->links},
+        {"doors", s->doors},           {"requests", s->requests},         {"gates", s->gates},
+        {"indirect misses", s->indirect_misses}, {"system calls", s->syscalls}, {"buffers", s->buffers},
+        {"waits for a buffer", s->buffer_waits}, {"record bytes", s->record_bytes},
+        {"records", r->counts.records}, {"instructions", r->counts.instructions}, {"loads", r->counts.loads},
+        {"stores", r->counts.stores},  {"modifies", r->counts.modifies},
+    };
+    fprintf(stderr, "%-24s %14.3f\n", "seconds", s->seconds);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
+}
+
+/* End as the program ended: the same status, or the same signal (without a core of ours). */
+static int end_like(int status)
+{
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    int sig = WTERMSIG(status);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    signal(sig, SIG_DFL);
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(sig);
+    return 128 + sig;
+}
+
+int cmd_record(int argc, char **argv)
+{
+    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file};
+    struct run_result r;
+    struct err e;
+    bool stats = false;
+    for (int c; (c = next_option(argc, argv, "+o:", options)) != -1;) {
+        switch (c) {
+        case 'o':
+            o.output = optarg;
+            break;
+        case OPT_EVENTS:
+            o.events = choose("events", optarg, events_names, ARRAY_LEN(events_names));
+            break;
+        case OPT_SINK:
+            o.sink = choose("sink", optarg, sink_names, ARRAY_LEN(sink_names));
+            break;
+        case OPT_STATS:
+            stats = true;
+            break;
+        }
+    }
+    if (optind == argc)
+        die_usage("record: name the program to run");
+    o.argv = argv + optind;
+    if (!o.output)
+        o.output = default_output(o.argv[0]);
+    int failed = host_run(&o, &r, &e);
+    if (stats && r.ran)
+        print_stats(&r);
+    if (failed)
+        die("%s", e.text);
+    if (r.went_native)
+        warn("the program went on untraced: %s", r.why.text);
+    return end_like(r.status);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* How commands speak, end, and read their options. */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* -- Speaking -------------------------------------------------------------------------------- */
+
+static void say(const char *fmt, va_list ap)
+{
+    fputs("gait: ", stderr);
+    vfprintf(stderr, fmt, ap);
+}
+
+void warn(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}
+
+void die(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void die_usage(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    fputs("; see gait --help\n", stderr);
+    exit(2);
+}
+
+void report_trouble(const struct trace *t)
+{
+    if (t->summary.lost_buffers)
+        warn(
+            "%s has gaps: %lu buffers were lost while it was recorded; record with a larger buffer",
+            t->store.path, (unsigned long)t->summary.lost_buffers);
+    if (t->damaged)
+        die("%s", t->trouble.text);
+    if (!t->complete)
+        warn("%s", t->trouble.text);
+}
+
+void stdout_write(const void *p, size_t n)
+{
+    for (const char *at = p; n;) {
+        ssize_t k = write(STDOUT_FILENO, at, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            die("cannot write to standard output: %s", strerror(errno));
+        at += k;
+        n -= (size_t)k;
+    }
+}
+
+void stdout_flush(void)
+{
+    if (fflush(stdout) || ferror(stdout))
+        die("cannot write to standard output: %s", strerror(errno));
+}
+
+/* -- Options --------------------------------------------------------------------------------- */
+
+int next_option(int argc, char **argv, const char *shorts, const struct option *longs)
+{
+    opterr = 0;
+    int c = getopt_long(argc, argv, shorts, longs, NULL);
+    if (c != '?' && c != ':')
+        return c;
+    const char *word = argv[optind - 1];
+    if (strncmp(word, "--", 2) == 0)
+        die_usage("%s: the option %s is unknown or has a wrong argument", argv[0], word);
+    die_usage("%s: the option -%c is unknown or lacks its argument", argv[0], optopt);
+}
+
+const char *only_argument(int argc, char **argv, const char *what)
+{
+    if (optind == argc)
+        die_usage("%s: no %s was given", argv[0], what);
+    if (optind + 1 < argc)
+        die_usage("%s: one %s is enough, and %s is one more", argv[0], what, argv[optind + 1]);
+    return argv[optind];
+}

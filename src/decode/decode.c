@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* Records to references. The hot path is a straight line per record: header, exit, its references' terms.
+ *
+ * Data may be hostile: the header is read once, every length is checked against the data, every id against the table.
+ * Slot numbers inside the unit table were checked when the table was made or loaded. */
+#include "decode/decode.h"
+#include "wire/wire.h"
+
+#include <cpuid.h>
+#include <string.h>
+
+static u64 slot(const u8 *slots, u32 i)
+{
+    u64 v;
+    memcpy(&v, slots + 8 * (size_t)i, 8);
+    return v;
+}
+
+static inline u64 term_value(const struct carried *c, const u8 *slots, u8 t)
+{
+    if (t < TERM_SLOT_LIMIT)
+        return slot(slots, t);
+    switch (t) {
+    case TERM_RSP:
+        return c->rsp;
+    case TERM_FS:
+        return c->fs;
+    case TERM_GS:
+        return c->gs;
+    default:
+        return 0;
+    }
+}
+
+/* -- Special forms ---------------------------------------------------------------------------- */
+
+/* Where a batch's references go, and how much room is left. */
+struct out {
+    struct batch *b;
+    const struct carried *carried;
+    u32 ref0; /* of the unit */
+};
+
+static void put(struct out *o, u64 addr, u32 ref)
+{
+    o->b->addr[o->b->n_refs] = addr;
+    o->b->ref[o->b->n_refs++] = ref;
+}
+
+static u64 effective(const struct out *o, const struct ref *r, const u8 *slots)
+{
+    return term_value(o->carried, slots, r->a) + (term_value(o->carried, slots, r->b) << r->shift) + (u64)r->disp;
+}
+
+static u64 linear(const struct out *o, const struct ref *r, u64 ea)
+{
+    if (r->flags & REF_ADDR32)
+        ea = (u32)ea;
+    return ea + term_value(o->carried, NULL, r->seg);
+}
+
+static s64 sign_extend(u64 v, u32 bytes)
+{
+    u32 shift = 64 - 8 * bytes;
+    return bytes >= 8 ? (s64)v : (s64)(v << shift) >> shift;
+}
+
+static u64 low_bits(u64 v, u32 n)
+{
+    return n >= 64 ? v : v & ((1ull << n) - 1);
+}
+
+static bool vector_bit(const u8 *slots, u8 first, u32 element, u32 width)
+{
+    return slots[8 * (size_t)first + (element + 1) * width - 1] & 0x80;
+}
+
+static void put_masked(struct out *o, const struct ref *r, u32 id, const u8 *slots)
+{
+    u64 ea = effective(o, r, slots);
+    u64 k = r->op == REF_MASK_V ? 0 : low_bits(slot(slots, r->x), r->count);
+    u32 packed = 0;
+    for (u32 i = 0; i < r->count; i++) {
+        bool on = r->op == REF_MASK_V ? vector_bit(slots, r->x, i, r->width) : k >> i & 1;
+        if (!on)
+            continue;
+        u32 at = r->op == REF_PACK_K ? packed++ : i;
+        put(o, linear(o, r, ea + (u64)at * r->size), id);
+    }
+}
+
+static void put_indexed(struct out *o, const struct ref *r, u32 id, const u8 *slots)
+{
+    u64 base = term_value(o->carried, slots, r->a) + (u64)r->disp;
+    u64 k = r->op == REF_INDEX_K ? slot(slots, r->x) : 0;
+    for (u32 i = 0; i < r->count; i++) {
+        bool on = r->op == REF_INDEX_K ? k >> i & 1 : vector_bit(slots, r->x, i, r->size);
+        u64 raw = 0;
+        if (!on)
+            continue;
+        memcpy(&raw, slots + 8 * (size_t)r->y + (size_t)i * r->width, r->width);
+        put(o, linear(o, r, base + ((u64)sign_extend(raw, r->width) << r->shift)), id);
+    }
+}
+
+/* -- The xsave area --------------------------------------------------------------------------- */
+
+/* Sizes come from the processor's own enumeration; a trace is decoded on the machine kind it was made on. */
+struct component {
+    u32 size, offset;
+    bool aligned;
+};
+
+static const struct component *components(u64 *xcr0)
+{
+    static struct component c[64];
+    static u64 enabled;
+    static u32 ready;
+    if (!load_acquire(&ready)) {
+        u32 a, b, x, d, lo, hi;
+        __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+        enabled = (u64)hi << 32 | lo;
+        for (u32 i = 2; i < 63; i++) {
+            if (!(enabled >> i & 1))
+                continue;
+            __cpuid_count(0xd, i, a, b, x, d);
+            c[i] = (struct component){.size = a, .offset = b, .aligned = x & 2};
+        }
+        store_release(&ready, 1);
+    }
+    *xcr0 = enabled;
+    return c;
+}
+
+static u32 area_size(u64 mask, bool compact)
+{
+    u64 xcr0;
+    const struct component *c = components(&xcr0);
+    u64 size = 576;
+    mask &= xcr0;
+    for (u32 i = 2; i < 63; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        if (!compact)
+            size = MAX(size, (u64)c[i].offset + c[i].size);
+        else
+            size = (c[i].aligned ? ALIGN_UP(size, 64) : size) + c[i].size;
+    }
+    return (u32)size;
+}
+
+static void put_xsave(struct out *o, const struct ref *r, u32 id, const u8 *slots)
+{
+    u64 mask = (u32)slot(slots, r->x) | slot(slots, r->y) << 32;
+    bool compact = r->op == REF_XSAVEC;
+    if (r->op == REF_XRSTOR) {
+        u64 xcomp = slot(slots, r->z);
+        compact = xcomp >> 63;
+        if (compact)
+            mask = xcomp & ~(1ull << 63);
+    }
+    u32 n = o->b->n_odd++;
+    o->b->odd[n].ref = id;
+    o->b->odd[n].size = area_size(mask, compact);
+    put(o, linear(o, r, effective(o, r, slots)), BATCH_ODD | n);
+}
+
+static void put_special(struct out *o, const struct ref *r, u32 id, const u8 *slots)
+{
+    u64 ea = effective(o, r, slots);
+    switch (r->op) {
+    case REF_BIT: {
+        s64 bit = sign_extend(slot(slots, r->x), r->size);
+        s64 cell = bit >> (3 + __builtin_ctz(r->size));
+        put(o, linear(o, r, ea + (u64)(cell * (s64)r->size)), id);
+        break;
+    }
+    case REF_XLAT:
+        put(o, linear(o, r, ea + (u8)slot(slots, r->x)), id);
+        break;
+    case REF_ANY_K:
+        if (low_bits(slot(slots, r->x), r->count))
+            put(o, linear(o, r, ea), id);
+        break;
+    case REF_MASK_K:
+    case REF_PACK_K:
+    case REF_MASK_V:
+        put_masked(o, r, id, slots);
+        break;
+    case REF_INDEX_K:
+    case REF_INDEX_V:
+        put_indexed(o, r, id, slots);
+        break;
+    case REF_XSAVE:
+    case REF_XSAVEC:
+    case REF_XRSTOR:
+        put_xsave(o, r, id, slots);
+        break;
+    case REF_LINE:
+        put(o, linear(o, r, ea) & ~(u64)(r->size - 1), id);
+        break;
+    default: /* plain */
+        put(o, linear(o, r, ea), id);
+    }
+}
+
+/* -- rep ---------------------------------------------------------------------------------------- */
+
+struct rep {
+    u64 n;     /* iterations */
+    u64 ea[2]; /* of the first iteration */
+    s64 step[2];
+    u32 refs; /* 1 or 2 */
+};
+
+static struct rep rep_of(const struct out *o, const struct ref *r, const u8 *slots)
+{
+    struct rep p = {.refs = r->flags & REF_PAIRED ? 2 : 1};
+    bool narrow = r->flags & REF_ADDR32;
+    u64 before = slot(slots, r->x), after = r->y == TERM_NONE ? 0 : slot(slots, r->y);
+    p.n = narrow ? (u32)before - (u32)after : before - after;
+    for (u32 k = 0; k < p.refs; k++) {
+        p.ea[k] = effective(o, &r[k], slots);
+        u64 moved = slot(slots, r[k].z) - p.ea[k];
+        bool down = narrow ? (s32)moved < 0 : (s64)moved < 0;
+        p.step[k] = down ? -(s64)r[k].size : (s64)r[k].size;
+    }
+    return p;
+}
+
+/* Give out as many iterations as fit, from d->rep_done on; true when all are out. */
+static bool put_rep(struct decoder *d, struct out *o, const struct ref *r, u32 id, const u8 *slots)
+{
+    struct rep p = rep_of(o, r, slots);
+    u64 i = d->rep_done;
+    for (; i < p.n && o->b->n_refs + p.refs <= BATCH_REFS; i++)
+        for (u32 k = 0; k < p.refs; k++)
+            put(o, linear(o, &r[k], p.ea[k] + (u64)p.step[k] * i), id + k);
+    d->rep_done = i < p.n ? i : 0;
+    return i >= p.n;
+}
+
+/* -- One record ------------------------------------------------------------------------------- */
+
+/* References that special forms may add beyond one each. */
+enum { SPECIAL_LIMIT = 64 };
+
+/* Emit references from..exit.refs of a record; returns how many static references are done. */
+static u32 put_refs(struct decoder *d, struct out *o, const struct unit_exit *x, u32 from, const u8 *slots)
+{
+    const struct ref *refs = d->table->refs.v + o->ref0;
+    for (u32 j = from; j < x->refs; j++) {
+        const struct ref *r = &refs[j];
+        if (r->op == REF_PLAIN && r->seg == TERM_NONE && !r->flags) {
+            if (o->b->n_refs >= BATCH_REFS)
+                return j;
+            put(o, effective(o, r, slots), o->ref0 + j);
+        } else if (r->op == REF_REP) {
+            if (!put_rep(d, o, r, o->ref0 + j, slots))
+                return j;
+            j += (r->flags & REF_PAIRED) != 0;
+        } else {
+            if (o->b->n_refs + SPECIAL_LIMIT > BATCH_REFS || o->b->n_odd == BATCH_ODD_LIMIT)
+                return j;
+            put_special(o, r, o->ref0 + j, slots);
+        }
+    }
+    return x->refs;
+}
+
+static int take_guest_record(struct decoder *d, u32 id, u32 n, const u8 *slots, struct err *e)
+{
+    static const u8 lengths[FIRST_EXIT_ID] = {
+#define RECORD(name, number, slots, what) [number] = slots,
+#include "wire/records.def"
+#undef RECORD
+    };
+    if (n != lengths[id])
+        return err_set(e, "a record with number %u has %u slots instead of %u", id, n, lengths[id]);
+    if (id == RECORD_state)
+        d->carried = (struct carried){.rsp = slot(slots, 0), .fs = slot(slots, 1), .gs = slot(slots, 2), .known = true};
+    return 0;
+}
+
+static void carry(struct decoder *d, const struct unit_exit *x, const u8 *slots)
+{
+    d->carried.rsp = term_value(&d->carried, slots, x->rsp_term) + (u64)x->rsp_disp;
+}
+
+s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended, struct err *e)
+{
+    const struct unit_table *table = d->table;
+    struct out o = {.b = b, .carried = &d->carried};
+    size_t at = 0;
+    b->n_records = b->n_refs = b->n_odd = 0;
+    d->unfinished = *ended = false;
+    while (at + RECORD_SLOTS_AT <= size && b->n_records < BATCH_RECORDS) {
+        u32 header;
+        memcpy(&header, data + at, 4);
+        u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT, i = b->n_records;
+        size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
+        const u8 *slots = data + at + RECORD_SLOTS_AT;
+        if (id == 0) {
+            *ended = true;
+            break;
+        }
+        if (length > size - at)
+            return err_set(e, "the record at byte %zu is cut off", at);
+        b->exit[i] = id;
+        b->record_at[i] = (u32)at;
+        b->first[i] = b->n_refs;
+        if (id < FIRST_EXIT_ID) {
+            if (take_guest_record(d, id, n, slots, e) < 0)
+                return -1;
+            b->n_records++;
+            at += length;
+            continue;
+        }
+        if (id - FIRST_EXIT_ID >= table->exits.n)
+            return err_set(e, "the record at byte %zu names exit %u, which does not exist", at, id);
+        const struct unit_exit *x = &table->exits.v[id - FIRST_EXIT_ID];
+        if (x->slots != n)
+            return err_set(e, "the record at byte %zu has %u slots, but its exit %u has %u", at, n, id, x->slots);
+        if (!d->carried.known)
+            return err_set(e, "the record at byte %zu comes before any state record", at);
+        o.ref0 = table->units.v[x->unit].ref0;
+        b->n_records++;
+        d->ref_done = put_refs(d, &o, x, d->ref_done, slots);
+        d->unfinished = d->ref_done < x->refs;
+        if (d->unfinished)
+            break;
+        d->ref_done = 0;
+        carry(d, x, slots);
+        at += length;
+    }
+    b->first[b->n_records] = b->n_refs;
+    return (s64)at;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Chunks of records, one after the other, through the decoder. */
+#include "decode/walk.h"
+#include "wire/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void walk_init(struct walk *w, struct trace *t)
+{
+    *w = (struct walk){.trace = t, .decoder = {.table = &t->table}};
+    w->batch = malloc(sizeof *w->batch);
+    check(w->batch != NULL);
+}
+
+void walk_fini(struct walk *w)
+{
+    free(w->batch);
+    vec_fini(&w->records);
+}
+
+static int fault_at(const struct walk *w, u64 at, const char *what, struct err *e)
+{
+    const struct store_chunk *c = &w->trace->pieces.v[w->piece].chunk;
+    return err_set(e, "%s: chunk %lu at offset %lu: the record at byte %lu: %s",
+                   w->trace->store.path, (unsigned long)c->sequence, (unsigned long)c->offset,
+                   (unsigned long)at, what);
+}
+
+int walk_fault(const struct walk *w, u32 i, const char *what, struct err *e)
+{
+    return fault_at(w, w->at + w->batch->record_at[i], what, e);
+}
+
+/* Make sure that there is a chunk with bytes left: 1, or 0 at the end of the trace, or -1. */
+static int have_records(struct walk *w, struct err *e)
+{
+    while (!w->loaded || w->next >= w->records.n) {
+        w->piece += w->loaded;
+        w->loaded = false;
+        if (w->piece == w->trace->pieces.n)
+            return 0;
+        if (trace_load(w->trace, w->piece, &w->records, e))
+            return -1;
+        w->loaded = true;
+        w->next = 0;
+        w->decoder = (struct decoder){.table = &w->trace->table};
+    }
+    return 1;
+}
+
+/* Keep count of what was shown of a record that spans batches. */
+static void note_ends(struct walk *w)
+{
+    const struct batch *b = w->batch;
+    w->continues = w->unfinished;
+    w->shown_before = w->shown;
+    w->unfinished = w->decoder.unfinished;
+    if (!w->unfinished)
+        return;
+    u32 size;
+    if (b->n_refs > b->first[b->n_records - 1])
+        w->shown = walk_ref(w, b->n_refs - 1, &size)->insn + 1u;
+    else if (!(w->continues && b->n_records == 1))
+        w->shown = 0;
+}
+
+int walk_next(struct walk *w, struct err *e)
+{
+    int have = have_records(w, e);
+    if (have <= 0)
+        return have;
+    bool ended = false;
+    struct err cause;
+    s64 used = decode_batch(&w->decoder, w->records.v + w->next, w->records.n - w->next, w->batch,
+                            &ended, &cause);
+    if (used < 0)
+        return fault_at(w, w->next, cause.text, e);
+    w->at = w->next;
+    w->next = ended ? w->records.n : w->next + (size_t)used;
+    note_ends(w);
+    if (used == 0 && !w->batch->n_records && !ended)
+        return fault_at(w, w->next, "it is cut short", e);
+    return 1;
+}
+
+u32 walk_thread(const struct walk *w)
+{
+    return w->trace->pieces.v[w->piece].chunk.thread;
+}
+
+const u8 *walk_record(const struct walk *w, u32 i)
+{
+    return w->records.v + w->at + w->batch->record_at[i];
+}
+
+u64 walk_slot(const struct walk *w, u32 i, u32 s)
+{
+    u64 x;
+    memcpy(&x, walk_record(w, i) + RECORD_SLOTS_AT + 8 * s, sizeof x);
+    return x;
+}
+
+struct share walk_share(const struct walk *w, u32 i)
+{
+    const struct batch *b = w->batch;
+    struct share s = {0, w->trace->table.exits.v[b->exit[i] - FIRST_EXIT_ID].insns};
+    if (i == 0 && w->continues)
+        s.from = w->shown_before;
+    if (i == b->n_records - 1 && w->unfinished)
+        s.to = w->shown;
+    return s;
+}
+
+const struct ref *walk_ref(const struct walk *w, u32 j, u32 *size)
+{
+    const struct batch *b = w->batch;
+    u32 n = b->ref[j];
+    if (n & BATCH_ODD) {
+        n &= ~BATCH_ODD;
+        *size = b->odd[n].size;
+        return &w->trace->table.refs.v[b->odd[n].ref];
+    }
+    *size = w->trace->table.refs.v[n].size;
+    return &w->trace->table.refs.v[n];
+}
+
+static void count_refs(const struct walk *w, struct trace_counts *n)
+{
+    u64 by_kind[REF_MODIFY + 1] = {0};
+    u32 size;
+    for (u32 j = 0; j < w->batch->n_refs; j++)
+        by_kind[walk_ref(w, j, &size)->kind]++;
+    n->loads += by_kind[REF_LOAD];
+    n->stores += by_kind[REF_STORE];
+    n->modifies += by_kind[REF_MODIFY];
+}
+
+void walk_count(const struct walk *w, struct trace_counts *n)
+{
+    const struct batch *b = w->batch;
+    for (u32 i = 0; i < b->n_records; i++) {
+        n->syscalls += b->exit[i] == RECORD_syscall;
+        if (b->exit[i] < FIRST_EXIT_ID)
+            continue;
+        struct share s = walk_share(w, i);
+        n->instructions += s.to - s.from;
+    }
+    n->records += b->n_records - (w->continues && b->n_records);
+    n->bytes += w->at == 0 && !w->continues ? w->records.n : 0;
+    count_refs(w, n);
+}

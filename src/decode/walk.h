@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole trace as batches: every chunk of records in the order of the file, decoded.
+ *
+ * A consumer looks at walk.batch after each walk_next. A huge rep instruction is given out over
+ * several batches: walk_share says which instructions of a record the current batch is the first to
+ * show, so that none is counted twice. */
+#ifndef WALK_H
+#define WALK_H
+
+#include "decode/decode.h"
+#include "decode/trace.h"
+
+struct walk {
+    struct trace *trace;
+    struct decoder decoder;
+    struct batch *batch;
+    struct store_bytes records; /* the chunk being walked */
+    size_t piece;               /* its number; the next one's while nothing is loaded */
+    size_t at;                  /* where in it the current batch begins */
+    size_t next;                /* ... and the next one */
+    bool loaded;
+    bool continues;  /* the batch's first record is the rest of the last batch's last record */
+    bool unfinished; /* the batch's last record goes on in the next batch */
+    u32 shown;       /* instructions of that record that batches up to this one have shown */
+    u32 shown_before;
+};
+
+/* The instructions from .. to - 1 of a record's unit. */
+struct share {
+    u32 from, to;
+};
+
+void walk_init(struct walk *w, struct trace *t);
+/* Decode the next batch: 1, or 0 at the end, or -1 with a sentence that names chunk and offset. */
+int walk_next(struct walk *w, struct err *e);
+void walk_fini(struct walk *w);
+
+/* The thread whose records the batch holds. */
+u32 walk_thread(const struct walk *w);
+/* Record i's bytes: header and slots. */
+const u8 *walk_record(const struct walk *w, u32 i);
+/* Slot s of record i. */
+u64 walk_slot(const struct walk *w, u32 i, u32 s);
+/* Which instructions record i, an exit's, is the first to show. */
+struct share walk_share(const struct walk *w, u32 i);
+/* The static reference behind reference j of the batch, and the size of that access. */
+const struct ref *walk_ref(const struct walk *w, u32 j, u32 *size);
+/* Add what the batch holds. `bytes` is counted per chunk, with its first batch. */
+void walk_count(const struct walk *w, struct trace_counts *n);
+/* Say where record i stands, then what is wrong with it; always returns -1. */
+int walk_fault(const struct walk *w, u32 i, const char *what, struct err *e);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The ways into the guest from emitted code, and the ways back. Everything here runs between two of the program's
+ * instructions: every register, flag and byte of stack is the program's and comes back as it was. */
+#include "wire/layout.h"
+
+#define REG(n) %gs:T_REGS + 8 * n
+
+/* Entry points as offsets from the blob's start; the host adds the address it mapped it at. */
+    .section .head, "ax"
+    .globl guest_head
+guest_head:
+    .ascii "GAITGUST"
+    .long WIRE_VERSION
+    .long guest_start - guest_head
+    .long guest_exit - guest_head
+    .long guest_gate - guest_head
+    .long guest_state - guest_head
+    .long guest_indirect - guest_head
+    .long guest_syscall - guest_head
+
+    .text
+
+/* Registers to the thread block, then the guest's own stack and clean flags (DF and AC may be set). */
+.macro save
+    mov %rax, REG(0)
+    mov %rcx, REG(1)
+    mov %rdx, REG(2)
+    mov %rbx, REG(3)
+    mov %rsp, REG(4)
+    mov %rbp, REG(5)
+    mov %rsi, REG(6)
+    mov %rdi, REG(7)
+    mov %r8, REG(8)
+    mov %r9, REG(9)
+    mov %r10, REG(10)
+    mov %r12, REG(12)
+    mov %r13, REG(13)
+    mov %r14, REG(14)
+    mov %r15, REG(15)
+    own_stack
+    pushfq
+    popq %gs:T_FLAGS
+    pushq $2
+    popfq
+.endm
+
+.macro own_stack
+    mov %gs:T_SELF, %rsp
+    lea T_STACK_TOP(%rsp), %rsp
+    mov %gs:T_SELF, %rdi
+.endm
+
+.macro load_registers
+    pushq %gs:T_FLAGS
+    popfq
+    mov REG(0), %rax
+    mov REG(1), %rcx
+    mov REG(2), %rdx
+    mov REG(3), %rbx
+    mov REG(5), %rbp
+    mov REG(6), %rsi
+    mov REG(7), %rdi
+    mov REG(8), %r8
+    mov REG(9), %r9
+    mov REG(10), %r10
+    mov REG(12), %r12
+    mov REG(13), %r13
+    mov REG(14), %r14
+    mov REG(15), %r15
+.endm
+
+/* The first entry: the host has filled the thread block. */
+guest_start:
+    own_stack
+    call on_start
+    jmp resume
+
+/* An exit that is not linked; r11 = exit id, the record pointer is already saved. */
+guest_exit:
+    mov %r11, %gs:T_REASON
+    save
+    call on_exit
+    jmp resume
+
+/* The gate is closed; r11 = where to go on. */
+guest_gate:
+    mov %r11, %gs:T_REASON
+    save
+    call on_gate
+    jmp resume
+
+/* A segment base may have changed; r11 = where to go on. */
+guest_state:
+    mov %r11, %gs:T_REASON
+    save
+    call on_state
+    jmp resume
+
+/* An indirect branch missed; rcx = its app target. */
+guest_indirect:
+    mov %r11, %gs:T_PTR
+    mov %rcx, %gs:T_PC
+    mov %gs:T_RCX, %rcx
+    mov %gs:T_RDX, %rdx
+    save
+    call on_indirect
+    /* fall through */
+
+resume:
+    load_registers
+    mov %gs:T_PTR, %r11
+    mov REG(4), %rsp
+    jmp *%gs:T_RESUME
+
+/* A system call; rcx = where to go on, T_PC = the program's next pc. */
+guest_syscall:
+    mov %r11, %gs:T_PTR
+    mov %rcx, %gs:T_RESUME
+    save
+    call before_syscall
+    test %eax, %eax
+    jnz 1f
+    load_registers
+    mov REG(4), %rsp
+    .globl guest_syscall_insn
+guest_syscall_insn:
+    syscall
+    test %rax, %rax
+    jz 3f
+2:  mov %rax, %gs:T_RESULT
+1:  own_stack
+    call after_syscall
+    jmp resume
+3:  cmpq $0, %gs:T_CLONING
+    je 2b
+    /* A new task. It runs natively from here; the kernel left r11 as the program expects it, rcx we mend, and that is
+     * also the way out. Then the parent, which waits, may use the thread block again. */
+    mov %gs:T_PC, %rcx
+    movq $0, %gs:T_CLONING
+    jmp *%rcx
+
+/* Leave for the program's own code for good. on_* has put rax and the pc below the red zone of the program's stack. */
+    .globl leave_native
+leave_native:
+    load_registers
+    mov %gs:T_APP_R11, %r11
+    mov REG(4), %rsp
+    lea -136(%rsp), %rsp
+    mov %gs:T_APP_GS, %rax
+    wrgsbase %rax
+    mov -8(%rsp), %rax
+    ret $128

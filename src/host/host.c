@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* One run from start to end: start, inject, serve and drain while it runs, drain the rest, seal the trace. */
+#include "host/host.h"
+#include "host/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int read_stress(struct stress *st, struct err *e)
+{
+    const char *p = getenv("GAIT_STRESS");
+    while (p && *p) {
+        size_t n = strcspn(p, ",");
+        bool known = n == 0;
+#define STRESS(name, what)                                                                         \
+    if (n == sizeof #name - 1 && !strncmp(p, #name, n))                                            \
+        known = st->name = true;
+#include "host/stress.def"
+#undef STRESS
+        if (!known)
+            return err_set(e, "GAIT_STRESS names %.*s, which is not a stress knob; see gait(1)", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
+/* The kernel marks this word when we die, however we die; the guest looks at it whenever it would wait for us. */
+static pthread_mutex_t *life(struct session *s)
+{
+    return (pthread_mutex_t *)(void *)&s->control->host_life;
+}
+
+static void begin_life(struct session *s)
+{
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(life(s), &a);
+    pthread_mutexattr_destroy(&a);
+    check(pthread_mutex_lock(life(s)) == 0);
+}
+
+static void end_life(struct session *s)
+{
+    pthread_mutex_unlock(life(s));
+    pthread_mutex_destroy(life(s));
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void start_threads(struct session *s)
+{
+    check(pthread_create(&s->serve_thread, NULL, serve_main, s) == 0);
+    check(pthread_create(&s->drain_thread, NULL, drain_main, s) == 0);
+}
+
+static void stop_threads(struct session *s)
+{
+    store_release(&s->stopping, 1);
+    pthread_join(s->serve_thread, NULL);
+    pthread_join(s->drain_thread, NULL);
+}
+
+/* Wait for the program's end. Keyboard signals go to it as well as to us; it decides. */
+static int wait_for_end(struct session *s)
+{
+    int status = 0;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
+    sigaction(SIGINT, &ignore, &old_int);
+    sigaction(SIGQUIT, &ignore, &old_quit);
+    while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGINT, &old_int, NULL);
+    sigaction(SIGQUIT, &old_quit, NULL);
+    return status;
+}
+
+static int open_trace(struct session *s, struct err *e)
+{
+    if (s->options->sink != SINK_file || s->options->events == EVENTS_none)
+        return 0;
+    int argc = 0;
+    while (s->options->argv[argc])
+        argc++;
+    if (trace_writer_open(&s->writer, s->options->output, argc, s->options->argv, e) < 0)
+        return -1;
+    s->writer_open = true;
+    return 0;
+}
+
+static int close_trace(struct session *s, struct err *e)
+{
+    int status = s->result->status;
+    struct trace_summary summary = {0};
+    if (!s->writer_open)
+        return 0;
+    summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
+    summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (s->result->went_native)
+        summary.ending = TRACE_ENDED_detached;
+    if (s->write_failed) {
+        struct err ignored;
+        trace_writer_close(&s->writer, NULL, &ignored);
+        *e = s->write_error;
+        return -1;
+    }
+    return trace_writer_close(&s->writer, &summary, e);
+}
+
+static void collect(struct session *s)
+{
+    struct run_stats *r = &s->result->stats;
+    const struct thread *t = session_thread(s, 0);
+    struct translate_stats x = translator_stats(s->translator);
+    *r = (struct run_stats){.seconds = r->seconds, .requests = t->n_requests, .gates = t->n_gates,
+                            .indirect_misses = t->n_indirect_misses, .syscalls = t->n_syscalls,
+                            .buffer_waits = s->control->n_waits, .buffers = s->drained,
+                            .record_bytes = s->record_bytes, .units = x.units, .insns = x.insns,
+                            .app_bytes = x.app_bytes, .cache_bytes = x.cache_bytes, .ahead = x.ahead,
+                            .doors = x.doors, .links = x.links};
+    s->result->counts = s->counts;
+    s->result->counts.bytes = s->record_bytes;
+}
+
+/* The program is injected and stopped: let it run to its end. */
+static int run(struct session *s, struct err *e)
+{
+    double began = now();
+    begin_life(s);
+    serve_begin(s);
+    s->decoder = (struct decoder){.table = translator_table(s->translator), .force = s->stress.scalar};
+    modules_note(s);
+    if (release_program(s, e) < 0) {
+        end_life(s);
+        return -1;
+    }
+    start_threads(s);
+    s->result->ran = true;
+    s->result->status = wait_for_end(s);
+    s->result->stats.seconds = now() - began;
+    stop_threads(s);
+    drain_rest(s);
+    collect(s);
+    end_life(s);
+    if (s->undecodable) {
+        *e = s->decode_error;
+        close_trace(s, &s->decode_error);
+        return -1;
+    }
+    return close_trace(s, e);
+}
+
+static void kill_program(struct session *s)
+{
+    kill(s->pid, SIGKILL);
+    while (waitpid(s->pid, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+}
+
+static void session_fini(struct session *s)
+{
+    if (s->translator)
+        translator_free(s->translator);
+    if (s->wire)
+        munmap(s->wire, WIRE_SIZE);
+    if (s->mem_fd >= 0)
+        close(s->mem_fd);
+    modules_fini(s);
+    free(s->pages);
+    free(s->batch);
+    free(s);
+}
+
+int host_run(const struct run_options *o, struct run_result *r, struct err *e)
+{
+    struct session *s = calloc(1, sizeof *s);
+    check(s != NULL);
+    *r = (struct run_result){0};
+    s->options = o;
+    s->result = r;
+    s->mem_fd = -1;
+    s->pages = calloc(CODE_PAGES, sizeof *s->pages);
+    s->batch = calloc(1, sizeof *s->batch);
+    check(s->pages && s->batch && pthread_mutex_init(&s->modules_lock, NULL) == 0);
+    int status = read_stress(&s->stress, e);
+    if (status == 0)
+        status = open_trace(s, e);
+    if (status == 0)
+        status = start_program(s, e);
+    if (status == 0) {
+        status = inject(s, e);
+        if (status == 0)
+            status = run(s, e);
+        if (!r->ran)
+            kill_program(s);
+    }
+    if (s->writer_open && !r->ran) {
+        struct err ignored;
+        trace_writer_close(&s->writer, NULL, &ignored);
+        unlink(o->output);
+    }
+    session_fini(s);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's door: run a program from the cache and drain what it records. */
+#ifndef HOST_H
+#define HOST_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "decode/trace.h"
+#include "wire/wire.h"
+
+enum sink { SINK_drop, SINK_decode, SINK_file };
+
+struct run_options {
+    char **argv; /* the program and its arguments, NULL-terminated */
+    enum events_level events;
+    enum sink sink;
+    const char *output; /* for SINK_file */
+};
+
+struct run_stats {
+    double seconds;
+    u64 requests, gates, indirect_misses, syscalls, buffer_waits, buffers, record_bytes;
+    u64 units, insns, app_bytes, cache_bytes, ahead, doors, links;
+};
+
+struct run_result {
+    bool ran;    /* the program was started; the fields below hold */
+    int status;  /* as from waitpid */
+    struct trace_counts counts; /* for SINK_decode */
+    struct run_stats stats;
+    bool went_native; /* the program left the cache before its end */
+    struct err why;   /* and why */
+};
+
+/* Run to the end. -1 with a sentence if it could not be started or the trace could not be written; in the second case
+ * the program has still run to its end and `ran` is set. */
+int host_run(const struct run_options *o, struct run_result *r, struct err *e);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* What is mapped in the program, from /proc/PID/maps, and the build ids of the files. */
+#include "host/session.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+size_t maps_read(pid_t pid, struct map **out)
+{
+    VEC(struct map) maps = {0};
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        struct map m = {0};
+        unsigned long start, end, offset;
+        int n = 0;
+        if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &start, &end, m.perms, &offset, &n) < 4)
+            continue;
+        m.start = start;
+        m.end = end;
+        m.offset = offset;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(m.path, sizeof m.path, "%s", n ? line + n : "");
+        vec_push(&maps, m);
+    }
+    if (f)
+        fclose(f);
+    *out = maps.v;
+    return maps.n;
+}
+
+/* -- Build ids -------------------------------------------------------------------------------- */
+
+/* Find the GNU build id among notes, as hex digits. The file is input: every length is checked. */
+static bool id_in_notes(const u8 *p, size_t size, char *hex, size_t room)
+{
+    while (size >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr h;
+        memcpy(&h, p, sizeof h);
+        u64 name = ALIGN_UP((u64)h.n_namesz, 4), desc = ALIGN_UP((u64)h.n_descsz, 4);
+        if (sizeof h + name + desc > size)
+            return false;
+        const u8 *id = p + sizeof h + name;
+        if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && !memcmp(p + sizeof h, "GNU", 4) &&
+            h.n_descsz * 2u < room) {
+            for (u32 i = 0; i < h.n_descsz; i++)
+                sprintf(hex + 2 * i, "%02x", id[i]);
+            return true;
+        }
+        p += sizeof h + name + desc;
+        size -= sizeof h + name + desc;
+    }
+    return false;
+}
+
+static void build_id(const char *path, char *hex, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    Elf64_Ehdr h;
+    hex[0] = 0;
+    if (fd < 0)
+        return;
+    if (pread(fd, &h, sizeof h, 0) == sizeof h && !memcmp(h.e_ident, ELFMAG, SELFMAG)) {
+        for (int i = 0; i < MIN(h.e_phnum, 64); i++) {
+            Elf64_Phdr ph;
+            u8 notes[1024];
+            if (pread(fd, &ph, sizeof ph, (off_t)(h.e_phoff + (u64)i * sizeof ph)) != sizeof ph)
+                break;
+            if (ph.p_type != PT_NOTE)
+                continue;
+            ssize_t n = pread(fd, notes, MIN(ph.p_filesz, sizeof notes), (off_t)ph.p_offset);
+            if (n > 0 && id_in_notes(notes, (size_t)n, hex, room))
+                break;
+        }
+    }
+    close(fd);
+}
+
+/* -- Modules ---------------------------------------------------------------------------------- */
+
+static bool is_ours(const struct session *s, const struct map *m)
+{
+    return (m->start >= s->base && m->start < s->base + WIRE_SIZE) || m->start == s->jump;
+}
+
+static bool is_noted(const struct session *s, const struct map *m)
+{
+    for (size_t i = 0; i < s->modules.n; i++) {
+        const struct trace_module *x = &s->modules.v[i];
+        if (x->start == m->start && x->end == m->end && x->offset == m->offset && !strcmp(x->path, m->path))
+            return true;
+    }
+    return false;
+}
+
+void modules_note(struct session *s)
+{
+    struct map *maps;
+    size_t n = maps_read(s->pid, &maps);
+    pthread_mutex_lock(&s->modules_lock);
+    for (size_t i = 0; i < n; i++) {
+        struct map *m = &maps[i];
+        char id[80] = "";
+        if (!m->path[0] || m->perms[2] != 'x' || is_ours(s, m) || is_noted(s, m))
+            continue;
+        if (m->path[0] == '/')
+            build_id(m->path, id, sizeof id);
+        struct trace_module x = {.start = m->start, .end = m->end, .offset = m->offset,
+                                 .build_id = strdup(id), .path = strdup(m->path)};
+        check(x.build_id && x.path);
+        vec_push(&s->modules, x);
+    }
+    pthread_mutex_unlock(&s->modules_lock);
+    free(maps);
+}
+
+int modules_write(struct session *s, struct err *e)
+{
+    int r = 0;
+    pthread_mutex_lock(&s->modules_lock);
+    size_t done = s->modules_written, n = s->modules.n;
+    if (n > done)
+        r = trace_write_modules(&s->writer, s->modules.v + done, n - done, e);
+    s->modules_written = n;
+    pthread_mutex_unlock(&s->modules_lock);
+    return r;
+}
+
+void modules_fini(struct session *s)
+{
+    for (size_t i = 0; i < s->modules.n; i++) {
+        free(s->modules.v[i].build_id);
+        free(s->modules.v[i].path);
+    }
+    vec_fini(&s->modules);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* From a command line to a program stopped at its first instruction, or a sentence that says why not.
+ *
+ * The kernel does the execve itself, so layout, auxv, brk, vdso and /proc/self/exe are its own. */
+#include "host/session.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* -- Can it run? ------------------------------------------------------------------------------ */
+
+/* Search PATH as execvp does, so that errors can be told before anything is started. */
+static int find_program(const char *name, char path[PATH_MAX], struct err *e)
+{
+    if (strchr(name, '/')) {
+        if (strlen(name) >= PATH_MAX)
+            return err_set(e, "cannot run the program: its path is longer than %d bytes", PATH_MAX);
+        strcpy(path, name);
+        return 0;
+    }
+    const char *dirs = getenv("PATH");
+    for (const char *d = dirs ? dirs : "/usr/bin:/bin"; name[0];) {
+        size_t n = strcspn(d, ":");
+        if (n + strlen(name) + 2 < PATH_MAX) {
+            int len = n ? (int)n : 1;
+            snprintf(path, PATH_MAX, "%.*s/%s", len, n ? d : ".", name);
+            struct stat st;
+            if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+                return 0;
+        }
+        if (!d[n])
+            break;
+        d += n + 1;
+    }
+    return err_set(e, "cannot run %s: no such program in PATH; give its path, or install it", name);
+}
+
+/* The loadable parts an ELF header promises must be in the file. */
+static bool is_truncated(int fd, const Elf64_Ehdr *h, u64 size)
+{
+    for (int i = 0; i < h->e_phnum; i++) {
+        Elf64_Phdr ph;
+        if (pread(fd, &ph, sizeof ph, (off_t)(h->e_phoff + (u64)i * h->e_phentsize)) != sizeof ph)
+            return true;
+        if (ph.p_type == PT_LOAD && (ph.p_offset > size || ph.p_filesz > size - ph.p_offset))
+            return true;
+    }
+    return false;
+}
+
+static int check_elf(const char *path, int fd, u64 size, struct err *e)
+{
+    Elf64_Ehdr h = {0};
+    ssize_t n = pread(fd, &h, sizeof h, 0);
+    if (n < SELFMAG || memcmp(h.e_ident, ELFMAG, SELFMAG))
+        return 0; /* perhaps a script: the kernel knows */
+    if (n > EI_CLASS && h.e_ident[EI_CLASS] == ELFCLASS32)
+        return err_set(e, "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use its 64-bit build", path);
+    if (n < (ssize_t)sizeof h || is_truncated(fd, &h, size))
+        return err_set(e, "cannot run %s: the ELF file is truncated; build or copy it again", path);
+    if (h.e_machine != EM_X86_64)
+        return err_set(e, "cannot run %s: it is not a program for x86-64 processors", path);
+    return 0;
+}
+
+static int check_program(const char *path, struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return err_set(e, "cannot run %s: %s; check the path", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, "cannot run %s: it is a directory; name a program in it", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, "cannot run %s: it is not a regular file", path);
+    if (access(path, X_OK) < 0)
+        return err_set(e, "cannot run %s: %s; make it executable with chmod +x", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0; /* executable but not readable: the kernel may still run it */
+    int r = check_elf(path, fd, (u64)st.st_size, e);
+    close(fd);
+    return r;
+}
+
+/* -- The child -------------------------------------------------------------------------------- */
+
+static _Noreturn void child(const char *path, char **argv, int go, int report)
+{
+    char byte;
+    /* Wait until we are traced; if the parent is gone, so are we. */
+    while (read(go, &byte, 1) < 0 && errno == EINTR)
+        ;
+    execv(path, argv);
+    int why = errno;
+    if (write(report, &why, sizeof why) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+/* Wait for one stop of the child; its status, or -1 if it is gone. */
+static int wait_stop(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, __WALL) < 0)
+        if (errno != EINTR)
+            return -1;
+    return status;
+}
+
+/* Let it run into execve and through to the end of that call: only then do register changes hold. */
+static int reach_exec(struct session *s, const char *path, int report, struct err *e)
+{
+    for (int status;;) {
+        status = wait_stop(s->pid);
+        int why;
+        if (status < 0 || WIFEXITED(status) || WIFSIGNALED(status)) {
+            if (read(report, &why, sizeof why) == sizeof why)
+                return err_set(e, "cannot run %s: %s", path, strerror(why));
+            return err_set(e, "cannot run %s: the kernel ended it while loading it", path);
+        }
+        if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+            break;
+        ptrace(PTRACE_CONT, s->pid, 0, 0);
+    }
+    if (ptrace(PTRACE_SYSCALL, s->pid, 0, 0) < 0 || wait_stop(s->pid) >> 8 != (SIGTRAP | 0x80))
+        return err_set(e, "cannot run %s: it did not reach its first instruction", path);
+    return 0;
+}
+
+static int check_mode(struct session *s, const char *path, struct err *e)
+{
+    struct user_regs_struct r;
+    if (ptrace(PTRACE_GETREGS, s->pid, 0, &r) < 0)
+        return err_set(e, "cannot run %s: %s", path, strerror(errno));
+    if (r.cs != 0x33)
+        return err_set(e, "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use its 64-bit build", path);
+    return 0;
+}
+
+static int seize(struct session *s, int go, struct err *e)
+{
+    long options = PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+    if (ptrace(PTRACE_SEIZE, s->pid, 0, options) < 0)
+        return err_set(e, "cannot trace the program: %s; if kernel.yama.ptrace_scope is 2 or 3, lower it", strerror(errno));
+    if (write(go, "", 1) != 1)
+        return err_set(e, "cannot start the program: %s", strerror(errno));
+    return 0;
+}
+
+int start_program(struct session *s, struct err *e)
+{
+    char path[PATH_MAX];
+    int go[2], report[2];
+    if (find_program(s->options->argv[0], path, e) < 0 || check_program(path, e) < 0)
+        return -1;
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return err_set(e, "cannot start the program: %s", strerror(errno));
+    if (pipe2(report, O_CLOEXEC) < 0) {
+        close(go[0]);
+        close(go[1]);
+        return err_set(e, "cannot start the program: %s", strerror(errno));
+    }
+    s->pid = fork();
+    if (s->pid == 0) {
+        close(go[1]);
+        child(path, s->options->argv, go[0], report[1]);
+    }
+    close(go[0]);
+    close(report[1]);
+    int r = s->pid < 0 ? err_set(e, "cannot start the program: %s", strerror(errno)) : 0;
+    if (r == 0)
+        r = seize(s, go[1], e);
+    close(go[1]);
+    if (r == 0)
+        r = reach_exec(s, path, report[0], e);
+    if (r == 0)
+        r = check_mode(s, path, e);
+    close(report[0]);
+    if (r < 0 && s->pid > 0) {
+        kill(s->pid, SIGKILL);
+        while (waitpid(s->pid, NULL, __WALL) < 0 && errno == EINTR)
+            ;
+    }
+    return r;
+}

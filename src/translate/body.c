@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: MIT */
+/* A formed unit becomes code.
+ *
+ *   entry:  cmp r11, gs:[limit] ; ja -> gate stub          the one gate
+ *           mov [r11+4+8k], reg ; the instruction           slots, then the instruction they are for
+ *           ...
+ *           mov dword [r11], id<<8|slots ; lea r11, [...]   the exit writes the header and advances
+ *           jmp next unit                                   patched by link.c; first to a stub that asks
+ *
+ * The state of the program at entry and at every exit is exact, but for flags that nobody will read. */
+#include "translate/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CC_NE = 5, CC_A = 7 };
+
+/* -- Exits ------------------------------------------------------------------------------------ */
+
+static u32 exit_id(const struct builder *b, u32 k)
+{
+    return (u32)(FIRST_EXIT_ID + b->t->table.exits.n + k);
+}
+
+static s32 record_size(const struct builder *b)
+{
+    return RECORD_SLOTS_AT + 8 * (s32)b->n_slots;
+}
+
+/* The code that asks the host where an exit leads. */
+static u32 emit_ask_stub(struct builder *b, u32 k)
+{
+    struct emit *c = &b->t->cold;
+    u32 at = cache_offset(b->t, emit_here(c));
+    emit_gs_store(c, R11, T_PTR);
+    emit_imm(c, R11, exit_id(b, k));
+    emit_jmp(c, b->t->config.guest.exit);
+    return at;
+}
+
+/* Note an exit after the first n instructions; rsp must be settled. */
+static u32 add_exit(struct builder *b, u32 n, enum exit_kind kind, u64 target)
+{
+    u32 k = b->n_exits++;
+    const struct value *rsp = &b->values.reg[RSP];
+    bool has_rsp = b->t->config.events == EVENTS_memory;
+    b->exit[k] = (struct unit_exit){.insns = (u16)n, .refs = (u16)b->n_refs, .slots = (u8)b->n_slots, .kind = kind,
+                                    .rsp_term = has_rsp ? rsp->a : TERM_NONE, .rsp_disp = has_rsp ? rsp->c : 0,
+                                    .target = target};
+    b->link[k] = (struct link){0};
+    if (target)
+        b->link[k].stub = emit_ask_stub(b, k);
+    return k;
+}
+
+static bool records(const struct builder *b)
+{
+    return b->t->config.events != EVENTS_none;
+}
+
+static void emit_exit_header(struct builder *b, struct emit *e, u32 k, s32 disp)
+{
+    if (records(b))
+        emit_header(e, exit_id(b, k) << RECORD_ID_SHIFT | b->n_slots, disp);
+}
+
+static void emit_advance(struct builder *b, struct emit *e)
+{
+    if (records(b))
+        emit_lea(e, R11, R11, record_size(b));
+}
+
+static void note_site(struct builder *b, struct emit *e, u32 k)
+{
+    b->link[k].site = cache_offset(b->t, emit_here(e)) - 4;
+}
+
+/* jmp to where exit k leads, patchable. */
+static void emit_linked_jmp(struct builder *b, struct emit *e, u32 k)
+{
+    emit_align_patch(e, 1);
+    emit_jmp(e, b->t->cache + b->link[k].stub);
+    note_site(b, e, k);
+}
+
+static void emit_linked_jcc(struct builder *b, u8 cc, u32 k)
+{
+    emit_align_patch(b->e, 2);
+    emit_jcc(b->e, cc, b->t->cache + b->link[k].stub);
+    note_site(b, b->e, k);
+}
+
+static void emit_direct_exit(struct builder *b, u32 n, u64 target)
+{
+    u32 k = add_exit(b, n, EXIT_DIRECT, target);
+    emit_exit_header(b, b->e, k, 0);
+    emit_advance(b, b->e);
+    emit_linked_jmp(b, b->e, k);
+}
+
+/* -- The gate --------------------------------------------------------------------------------- */
+
+static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
+{
+    struct emit *c = &b->t->cold;
+    u64 at = emit_here(c);
+    if (flags_are_live) { /* undo the saving below before leaving */
+        const u8 restore[] = {0x04, 0x7f, 0x9e}; /* add al, 0x7f ; sahf */
+        emit_bytes(c, restore, sizeof restore);
+        emit_gs_load(c, RAX, T_SPILL0);
+    }
+    emit_gs_store(c, R11, T_PTR);
+    s64 back = (s64)(entry - (emit_here(c) + 7));
+    const u8 lea_rip[] = {0x4c, 0x8d, 0x1d};
+    emit_bytes(c, lea_rip, sizeof lea_rip); /* lea r11, [rip + back] */
+    emit_32(c, (u32)back);
+    emit_jmp(c, b->t->config.guest.gate);
+    return at;
+}
+
+static void emit_gate(struct builder *b, bool flags_are_live)
+{
+    u64 stub = emit_gate_stub(b, emit_here(b->e), flags_are_live);
+    if (flags_are_live) {
+        const u8 save[] = {0x9f, 0x0f, 0x90, 0xc0}; /* lahf ; seto al */
+        const u8 restore[] = {0x04, 0x7f, 0x9e};    /* add al, 0x7f ; sahf */
+        emit_gs_store(b->e, RAX, T_SPILL0);
+        emit_bytes(b->e, save, sizeof save);
+        emit_gate_compare(b->e);
+        emit_jcc(b->e, CC_A, stub);
+        emit_bytes(b->e, restore, sizeof restore);
+        emit_gs_load(b->e, RAX, T_SPILL0);
+        return;
+    }
+    emit_gate_compare(b->e);
+    emit_jcc(b->e, CC_A, stub);
+}
+
+/* -- Plain instructions ----------------------------------------------------------------------- */
+
+/* Borrowed registers for one instruction, put back after it. */
+struct loan {
+    u8 reg[3];
+    u8 n;
+};
+static const u32 loan_slot[3] = {T_SPILL0, T_SPILL1, T_RCX};
+
+static u8 borrow(struct builder *b, const struct insn *in, struct loan *l)
+{
+    static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI};
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        u8 r = candidates[i];
+        bool taken = in->names & LIVE_REG(r);
+        for (u8 k = 0; k < l->n; k++)
+            taken |= l->reg[k] == r;
+        if (taken)
+            continue;
+        emit_gs_store(b->e, r, loan_slot[l->n]);
+        l->reg[l->n++] = r;
+        return r;
+    }
+    return REG_NONE;
+}
+
+static void give_back(struct builder *b, const struct loan *l)
+{
+    for (u8 k = 0; k < l->n; k++)
+        emit_gs_load(b->e, l->reg[k], loan_slot[k]);
+}
+
+static bool is_near(const struct builder *b, u64 target)
+{
+    s64 d = (s64)(target - emit_here(b->e));
+    return d > -0x7ff00000ll && d < 0x7ff00000ll;
+}
+
+/* lea r64,[rip+d] and mov r,[rip+d] need no borrowed register when the data is far away. */
+static bool emit_far_in_place(struct builder *b, const struct insn *in, u64 target)
+{
+    u8 to = in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(in->op[0].reg.value) : REG_NONE;
+    if (to == REG_NONE || to == R11 || to == RSP || in->z.address_width != 64)
+        return false;
+    if (in->z.mnemonic == ZYDIS_MNEMONIC_LEA && in->op[0].size == 64) {
+        emit_imm(b->e, to, target);
+        return true;
+    }
+    if (in->z.mnemonic != ZYDIS_MNEMONIC_MOV || in->op[0].size < 32 || in->op[1].mem.segment == ZYDIS_REGISTER_FS)
+        return false;
+    emit_imm(b->e, to, target);
+    if (in->op[0].size == 64) {
+        emit_load(b->e, to, to, 0);
+        return true;
+    }
+    ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_MOV, .operand_count = 2};
+    q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
+    q.operands[0].reg.value = in->op[0].reg.value;
+    q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
+    q.operands[1].mem.base = (ZydisRegister)(ZYDIS_REGISTER_RAX + to);
+    q.operands[1].mem.size = 4;
+    emit_request(b->e, &q);
+    return true;
+}
+
+/* Compute the linear address of a gs: operand into reg: gs itself is ours. */
+static void emit_gs_address(struct builder *b, const struct insn *in, u8 reg, u8 r11_as)
+{
+    const ZydisDecodedOperandMem *m = NULL;
+    for (int i = 0; i < in->z.operand_count_visible && !m; i++)
+        if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
+            m = &in->op[i].mem;
+    u8 base = insn_gpr(m->base), index = insn_gpr(m->index);
+    u64 rip;
+    if (insn_rip_target(in, &rip) || (base == REG_NONE && index == REG_NONE)) {
+        u64 at = m->base == ZYDIS_REGISTER_NONE ? (u64)m->disp.value : rip;
+        emit_imm(b->e, reg, in->z.address_width == 32 ? (u32)at : at);
+    } else {
+        ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_LEA, .operand_count = 2};
+        ZydisRegister width = in->z.address_width == 32 ? ZYDIS_REGISTER_EAX : ZYDIS_REGISTER_RAX;
+        q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
+        q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + reg);
+        q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
+        q.operands[1].mem.size = 8;
+        if (base != REG_NONE)
+            q.operands[1].mem.base = (ZydisRegister)(width + (base == R11 ? r11_as : base));
+        if (index != REG_NONE) {
+            q.operands[1].mem.index = (ZydisRegister)(width + (index == R11 ? r11_as : index));
+            q.operands[1].mem.scale = m->scale;
+        }
+        q.operands[1].mem.displacement = m->disp.value;
+        emit_request(b->e, &q);
+    }
+}
+
+static bool refuse(struct builder *b, const struct insn *in)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s", ZydisMnemonicGetString(in->z.mnemonic));
+    err_set(b->err, "the instruction %s at 0x%llx cannot run from the cache in this version", name,
+            (unsigned long long)in->pc);
+    return false;
+}
+
+/* The linear address of a gs: operand needs a second register for the base. */
+static bool emit_gs_operand(struct builder *b, const struct insn *in, struct loan *l, struct rewrite *rw)
+{
+    if (in->is_rep || in->z.meta.category == ZYDIS_CATEGORY_STRINGOP)
+        return false;
+    rw->gs_as = borrow(b, in, l);
+    if (rw->gs_as == REG_NONE)
+        return false;
+    emit_gs_address(b, in, rw->gs_as, rw->r11_as);
+    struct loan pair = *l;
+    u8 base = pair.n < 3 ? borrow(b, in, &pair) : REG_NONE;
+    if (base == REG_NONE)
+        return false;
+    emit_gs_load(b->e, base, T_APP_GS);
+    u8 lea[] = {0x48, 0x8d, (u8)(0x04 | rw->gs_as << 3), (u8)(base << 3 | rw->gs_as)}; /* lea a, [a + base] */
+    emit_bytes(b->e, lea, sizeof lea);
+    emit_gs_load(b->e, base, loan_slot[pair.n - 1]);
+    return true;
+}
+
+static bool emit_plain(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    struct rewrite rw = {REG_NONE, REG_NONE, REG_NONE};
+    struct loan loan = {.n = 0};
+    u64 target;
+    bool far = insn_rip_target(in, &target) && !is_near(b, target) && !insn_uses_gs(in);
+    bool uses_r11 = in->names & LIVE_REG(R11);
+    if (uses_r11) {
+        rw.r11_as = b->r11_in = borrow(b, in, &loan);
+        if (rw.r11_as == REG_NONE)
+            return refuse(b, in);
+        if (in->reads & LIVE_REG(R11))
+            emit_gs_load(b->e, rw.r11_as, T_APP_R11);
+    }
+    if (!slots_before(b, i))
+        return refuse(b, in);
+    if (insn_uses_gs(in) && !emit_gs_operand(b, in, &loan, &rw))
+        return refuse(b, in);
+    if (!(far && emit_far_in_place(b, in, target))) {
+        if (far) {
+            rw.rip_as = borrow(b, in, &loan);
+            if (rw.rip_as == REG_NONE)
+                return refuse(b, in);
+            emit_imm(b->e, rw.rip_as, target);
+        }
+        if (!rewrite_insn(b->e, in, rw))
+            return refuse(b, in);
+    }
+    if (uses_r11 && (in->changes & LIVE_REG(R11)))
+        emit_gs_store(b->e, rw.r11_as, T_APP_R11);
+    slots_after(b, i);
+    give_back(b, &loan);
+    b->r11_in = REG_NONE;
+    values_step(&b->values, in);
+    return true;
+}
+
+/* -- Indirect branches ------------------------------------------------------------------------ */
+
+/* rdx := index of the jump table for the target in rcx, without flags. */
+static void emit_table_index(struct translator *t, struct emit *e)
+{
+    if (t->has_bmi2) {
+        const u8 pext[] = {0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x14, 0x25}; /* pext rdx, rcx, gs:[T_JUMP_MASK] */
+        emit_bytes(e, pext, sizeof pext);
+        emit_32(e, T_JUMP_MASK);
+    } else {
+        const u8 movzx[] = {0x0f, 0xb7, 0xd1}; /* movzx edx, cx */
+        emit_bytes(e, movzx, sizeof movzx);
+    }
+}
+
+static void emit_table_jmp(struct translator *t, struct emit *e)
+{
+    emit_table_index(t, e);
+    const u8 jmp[] = {0xff, 0x24, 0xd5}; /* jmp [rdx*8 + table] */
+    emit_bytes(e, jmp, sizeof jmp);
+    emit_32(e, (u32)t->config.jump);
+}
+
+/* Verify that rcx is pc, leave to the guest if not, and restore the program's rcx and rdx. */
+static void emit_verify(struct translator *t, struct emit *e, u64 pc, u64 pc_const)
+{
+    if (flags_live_at(t, pc, LIVE_FLAGS)) {
+        const u8 lea[] = {0x48, 0x8d, 0x0c, 0x11}; /* lea rcx, [rcx + rdx] */
+        emit_imm(e, RDX, 0 - pc);
+        emit_bytes(e, lea, sizeof lea);
+        u8 *jump = e->p;
+        const u8 jrcxz[] = {0xe3, 0x00};
+        emit_bytes(e, jrcxz, sizeof jrcxz);
+        emit_imm(e, RDX, pc);
+        emit_bytes(e, lea, sizeof lea);
+        emit_jmp(e, t->config.guest.indirect);
+        if (!e->full)
+            jump[1] = (u8)(e->p - jump - 2);
+    } else {
+        const u8 cmp[] = {0x48, 0x3b, 0x0d}; /* cmp rcx, [rip + pc_const] */
+        emit_bytes(e, cmp, sizeof cmp);
+        emit_32(e, (u32)(pc_const - (emit_here(e) + 4)));
+        emit_jcc(e, CC_NE, t->config.guest.indirect);
+    }
+    emit_gs_load(e, RCX, T_RCX);
+    emit_gs_load(e, RDX, T_RDX);
+}
+
+/* A constant that code can reach: in the cold part, 8-byte aligned. */
+static u64 emit_constant(struct translator *t, u64 value)
+{
+    struct emit *c = &t->cold;
+    while (emit_here(c) & 7 && !c->full)
+        emit_8(c, 0xcc);
+    u64 at = emit_here(c);
+    emit_64(c, value);
+    return at;
+}
+
+u32 body_door(struct translator *t, struct emit *e, u64 pc)
+{
+    u64 pc_const = emit_constant(t, pc);
+    u32 at = cache_offset(t, emit_here(e));
+    emit_verify(t, e, pc, pc_const);
+    return at;
+}
+
+/* rcx := where an indirect jump or call goes. rcx and rdx are already saved. */
+static bool emit_target(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    struct rewrite rw = {REG_NONE, REG_NONE, REG_NONE};
+    u64 address;
+    if (insn_uses_gs(in))
+        return refuse(b, in);
+    if (in->names & LIVE_REG(R11)) {
+        rw.r11_as = b->r11_in = in->names & LIVE_REG(RCX) ? RDX : RCX;
+        emit_gs_load(b->e, rw.r11_as, T_APP_R11);
+    }
+    if (!slots_before(b, i))
+        return refuse(b, in);
+    b->r11_in = REG_NONE;
+    if (in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+        u8 from = insn_gpr(in->op[0].reg.value);
+        from = from == R11 ? rw.r11_as : from;
+        if (from != RCX)
+            emit_move(b->e, RCX, from);
+    } else if (insn_rip_target(in, &address) && !is_near(b, address)) {
+        emit_imm(b->e, RCX, address);
+        emit_load(b->e, RCX, RCX, 0);
+    } else {
+        rewrite_target_load(b->e, in, RCX, rw);
+    }
+    return true;
+}
+
+static void emit_save_pair(struct builder *b)
+{
+    emit_gs_store(b->e, RCX, T_RCX);
+    emit_gs_store(b->e, RDX, T_RDX);
+}
+
+static bool emit_jmp_indirect(struct builder *b, u32 i)
+{
+    emit_save_pair(b);
+    if (!emit_target(b, i))
+        return false;
+    values_step(&b->values, &b->insn[i]);
+    slots_settle_rsp(b);
+    u32 k = add_exit(b, i + 1, EXIT_INDIRECT, 0);
+    emit_exit_header(b, b->e, k, 0);
+    emit_advance(b, b->e);
+    emit_table_jmp(b->t, b->e);
+    return true;
+}
+
+/* ret: the return slot gets the cache address of the landing and a real ret goes there, so that the processor's return
+ * predictor, fed by the real call at the call site, is right. */
+static bool emit_ret(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    if (!slots_before(b, i))
+        return refuse(b, in);
+    values_step(&b->values, in);
+    slots_settle_rsp(b);
+    u32 k = add_exit(b, i + 1, EXIT_INDIRECT, 0);
+    emit_exit_header(b, b->e, k, 0);
+    emit_advance(b, b->e);
+    emit_save_pair(b);
+    emit_load(b->e, RCX, RSP, 0);
+    if (b->t->config.strict) {
+        s64 step = 8 + (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s64)in->op[0].imm.value.u : 0);
+        emit_lea(b->e, RSP, RSP, (s32)step);
+        emit_table_jmp(b->t, b->e);
+        return true;
+    }
+    emit_table_index(b->t, b->e);
+    const u8 load[] = {0x48, 0x8b, 0x14, 0xd5}; /* mov rdx, [rdx*8 + table] */
+    emit_bytes(b->e, load, sizeof load);
+    emit_32(b->e, (u32)b->t->config.jump);
+    emit_store(b->e, RDX, RSP, 0);
+    if (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        emit_8(b->e, 0xc2);
+        emit_8(b->e, (u8)in->op[0].imm.value.u);
+        emit_8(b->e, (u8)(in->op[0].imm.value.u >> 8));
+    } else {
+        emit_8(b->e, 0xc3);
+    }
+    return true;
+}
+
+/* -- Calls ------------------------------------------------------------------------------------ */
+
+/* A real call over the landing pad of its return: the predictor remembers the pad. */
+static void emit_call_and_pad(struct builder *b, u64 return_pc, u64 return_const)
+{
+    struct emit *e = b->e;
+    u32 k = b->n_exits++;
+    b->exit[k] = (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = return_pc};
+    b->link[k] = (struct link){.stub = emit_ask_stub(b, k)};
+    emit_8(e, 0xe8);
+    u8 *field = e->p;
+    emit_32(e, 0);
+    b->pad = cache_offset(b->t, emit_here(e));
+    b->pad_pc = return_pc;
+    emit_verify(b->t, e, return_pc, return_const);
+    emit_linked_jmp(b, e, k);
+    if (e->full)
+        return;
+    s32 over = (s32)(e->p - field - 4);
+    memcpy(field, &over, 4);
+}
+
+/* Overwrite what the real call pushed with what the program's call would have pushed. */
+static void emit_push_return(struct builder *b, u64 return_pc, u64 return_const)
+{
+    struct emit *e = b->e;
+    if ((s64)return_pc == (s32)return_pc) {
+        const u8 mov[] = {0x48, 0xc7, 0x04, 0x24}; /* mov qword [rsp], imm32 */
+        emit_bytes(e, mov, sizeof mov);
+        emit_32(e, (u32)return_pc);
+        return;
+    }
+    if (!b->t->config.strict)
+        emit_lea(e, RSP, RSP, 8);
+    const u8 push[] = {0xff, 0x35}; /* push [rip + return_const] */
+    emit_bytes(e, push, sizeof push);
+    emit_32(e, (u32)(return_const - (emit_here(e) + 4)));
+}
+
+static bool emit_call(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    bool direct = in->class == INSN_CALL;
+    u64 return_pc = in->pc + in->len;
+    if (direct ? !slots_before(b, i) : (emit_save_pair(b), !emit_target(b, i)))
+        return refuse(b, in);
+    values_step(&b->values, in);
+    slots_settle_rsp(b);
+    u32 k = add_exit(b, i + 1, direct ? EXIT_DIRECT : EXIT_INDIRECT, direct ? in->target : 0);
+    emit_exit_header(b, b->e, k, 0);
+    emit_advance(b, b->e);
+    u64 return_const = emit_constant(b->t, return_pc);
+    if (b->t->config.strict) {
+        if ((s64)return_pc == (s32)return_pc)
+            emit_lea(b->e, RSP, RSP, -8);
+    } else {
+        emit_call_and_pad(b, return_pc, return_const);
+    }
+    emit_push_return(b, return_pc, return_const);
+    if (direct)
+        emit_linked_jmp(b, b->e, k);
+    else
+        emit_table_jmp(b->t, b->e);
+    return true;
+}
+
+/* -- Other ends ------------------------------------------------------------------------------- */
+
+static u8 condition(const struct insn *in)
+{
+    /* 70+cc rel8 and 0F 80+cc rel32 */
+    return in->z.opcode & 15;
+}
+
+/* A conditional branch in the middle: the way on costs nothing, the side exit writes its record out of line. */
+static void emit_side_exit(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    struct emit *c = &b->t->cold;
+    slots_settle_rsp(b);
+    u32 k = add_exit(b, i + 1, EXIT_DIRECT, in->target);
+    if (!records(b)) {
+        emit_linked_jcc(b, condition(in), k);
+        return;
+    }
+    u64 stub = emit_here(c);
+    emit_exit_header(b, c, k, 0);
+    emit_advance(b, c);
+    emit_linked_jmp(b, c, k);
+    emit_jcc(b->e, condition(in), stub);
+}
+
+/* A conditional branch at the end. The taken side's header is written first and overwritten when it falls through:
+ * a second store to a hot line is cheaper than a second jump. */
+static void emit_last_jcc(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    slots_settle_rsp(b);
+    u32 taken = add_exit(b, i + 1, EXIT_DIRECT, in->target), fall = add_exit(b, i + 1, EXIT_DIRECT, in->pc + in->len);
+    emit_exit_header(b, b->e, taken, 0);
+    emit_advance(b, b->e);
+    emit_linked_jcc(b, condition(in), taken);
+    emit_exit_header(b, b->e, fall, -record_size(b));
+    emit_linked_jmp(b, b->e, fall);
+}
+
+/* loop, jrcxz and their kin reach only 127 bytes: hop over the fall-through exit. */
+static void emit_jcx(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    values_step(&b->values, in);
+    slots_settle_rsp(b);
+    u32 fall = add_exit(b, i + 1, EXIT_DIRECT, in->pc + in->len), taken = add_exit(b, i + 1, EXIT_DIRECT, in->target);
+    emit_exit_header(b, b->e, fall, 0);
+    emit_advance(b, b->e);
+    emit_bytes(b->e, in->bytes, in->len);
+    u8 *field = b->e->p - 1;
+    emit_linked_jmp(b, b->e, fall);
+    if (!b->e->full)
+        *field = (u8)(b->e->p - field - 1);
+    emit_exit_header(b, b->e, taken, -record_size(b));
+    emit_linked_jmp(b, b->e, taken);
+}
+
+static void emit_syscall(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    u64 next = in->pc + in->len;
+    values_step(&b->values, in);
+    slots_settle_rsp(b);
+    u32 k = add_exit(b, i + 1, EXIT_SYSCALL, next);
+    emit_exit_header(b, b->e, k, 0);
+    emit_advance(b, b->e);
+    const u8 lea[] = {0x48, 0x8d, 0x0d, 5, 0, 0, 0}; /* lea rcx, [rip + 5]: past the jmp */
+    emit_imm(b->e, RCX, next); /* rcx is the kernel's to spoil */
+    emit_gs_store(b->e, RCX, T_PC);
+    emit_bytes(b->e, lea, sizeof lea);
+    emit_jmp(b->e, b->t->config.guest.syscall);
+    emit_linked_jmp(b, b->e, k);
+}
+
+/* After an instruction that changed a segment base the guest states it anew. */
+static bool emit_state_change(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    if (!emit_plain(b, i))
+        return false;
+    slots_settle_rsp(b);
+    u32 k = add_exit(b, i + 1, EXIT_STATE, in->pc + in->len);
+    emit_exit_header(b, b->e, k, 0);
+    emit_advance(b, b->e);
+    if (records(b)) {
+        emit_gs_store(b->e, R11, T_PTR);
+        const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5] */
+        emit_bytes(b->e, lea, sizeof lea);
+        emit_jmp(b->e, b->t->config.guest.state);
+    }
+    emit_linked_jmp(b, b->e, k);
+    return true;
+}
+
+/* An instruction that faults: if it does not after all, go on behind it. */
+static bool emit_trap(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    emit_bytes(b->e, in->bytes, in->len);
+    slots_settle_rsp(b);
+    emit_direct_exit(b, i + 1, in->pc + in->len);
+    return true;
+}
+
+static bool emit_one(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    bool last = i + 1 == b->n_insns && !b->falls_off;
+    switch (in->class) {
+    case INSN_PLAIN:
+        return emit_plain(b, i);
+    case INSN_JMP:
+        return true;
+    case INSN_JCC:
+        return last ? emit_last_jcc(b, i) : emit_side_exit(b, i), true;
+    case INSN_JCX:
+        return emit_jcx(b, i), true;
+    case INSN_CALL:
+    case INSN_CALL_IND:
+        return emit_call(b, i);
+    case INSN_JMP_IND:
+        return emit_jmp_indirect(b, i);
+    case INSN_RET:
+        return emit_ret(b, i);
+    case INSN_SYSCALL:
+        return emit_syscall(b, i), true;
+    case INSN_STATE:
+        return emit_state_change(b, i);
+    case INSN_TRAP:
+        return emit_trap(b, i);
+    default:
+        return refuse(b, in);
+    }
+}
+
+bool body_emit(struct builder *b, u32 *entry)
+{
+    while (emit_here(b->e) & 15 && !b->e->full)
+        emit_8(b->e, 0xcc);
+    *entry = cache_offset(b->t, emit_here(b->e));
+    values_enter(&b->values);
+    memset(b->insn_refs, 0, sizeof b->insn_refs);
+    b->n_refs = b->n_exits = b->n_slots = 0;
+    b->pad = 0;
+    b->r11_in = REG_NONE;
+    emit_gate(b, flags_live_in(b) != 0);
+    for (u32 i = 0; i < b->n_insns; i++)
+        if (!emit_one(b, i)) {
+            b->failed = i;
+            return false;
+        }
+    if (b->falls_off) {
+        slots_settle_rsp(b);
+        emit_direct_exit(b, b->n_insns, b->next);
+    }
+    return true;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Links between units, and the two tables the program finds units in.
+ *
+ * An exit's jump alternates between two valid targets, its stub and the next unit, by one aligned 4-byte store; a jump
+ * table entry alternates between the guest's miss entry and a door, by one 8-byte store. The program may be running
+ * through either at the moment of the change. */
+#include "translate/state.h"
+
+u32 cache_offset(const struct translator *t, u64 cache_address)
+{
+    return (u32)(cache_address - t->cache);
+}
+
+void link_patch(struct translator *t, u32 exit, u32 to)
+{
+    struct link *l = &t->links.v[exit];
+    s32 rel = (s32)(to - (l->site + 4));
+    store_release((s32 *)(t->config.wire + WIRE_CACHE_OFF + l->site), rel);
+    l->linked = to != l->stub;
+    t->stats.links += l->linked;
+}
+
+/* Link an exit to its target's unit, or let it wait for it. */
+void link_exit(struct translator *t, u32 exit)
+{
+    struct link *l = &t->links.v[exit];
+    u64 target = t->table.exits.v[exit].target;
+    if (!target || !l->site || t->config.no_link)
+        return;
+    struct place *p = places_get(&t->places, target);
+    if (p->unit) {
+        link_patch(t, exit, p->entry);
+    } else {
+        l->next = p->waiting;
+        p->waiting = exit + 1;
+    }
+}
+
+void link_waiting(struct translator *t, struct place *p)
+{
+    u32 exit = p->waiting;
+    p->waiting = 0;
+    while (exit) {
+        u32 next = t->links.v[exit - 1].next;
+        link_patch(t, exit - 1, p->entry);
+        exit = next;
+    }
+}
+
+/* -- Tables read by the program --------------------------------------------------------------- */
+
+static struct index_entry *index_probe(struct translator *t, u64 pc)
+{
+    struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
+    u32 mask = (1u << WIRE_INDEX_LOG2) - 1, i = index_hash(pc);
+    for (u32 tries = 0; tries <= mask; tries++, i = (i + 1) & mask)
+        if (!v[i].pc || v[i].pc == pc)
+            return &v[i];
+    return NULL;
+}
+
+/* Tell the program where a pc is: the index, and, if there is a door, the jump table. */
+void publish(struct translator *t, const struct place *p)
+{
+    struct index_entry *x = index_probe(t, p->pc);
+    if (x) {
+        store_relaxed(&x->entry, p->entry);
+        store_relaxed(&x->door, p->door);
+        store_release(&x->pc, p->pc);
+    }
+    if (!p->door)
+        return;
+    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
+    u64 mask = t->has_bmi2 ? JUMP_MASK : 0xffff;
+    store_release(&jump[p->pc & mask], t->cache + p->door);
+}
+
+void ahead_push(struct translator *t, u64 pc)
+{
+    if (!t->config.no_ahead && pc)
+        vec_push(&t->ahead, pc);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Which instructions make a unit, and whether its flags matter.
+ *
+ * A path runs straight on, through direct jumps, and past a few conditional branches (each a side exit), and ends at
+ * anything whose next pc is not known, at a backward conditional branch (a loop: its body should be entered at its
+ * head), when it would meet itself, or when it is long enough. */
+#include "translate/state.h"
+
+/* Past how many conditional branches a unit goes on. Measured with bench/engine: see docs/architecture.md. */
+enum { DEFAULT_BLOCKS = 3, LOOK_INSNS = 12, LOOK_DEPTH = 2 };
+
+static bool decode_at(struct translator *t, u64 pc, struct insn *in)
+{
+    u8 bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    size_t n = t->config.fetch(t->config.ctx, pc, bytes, sizeof bytes);
+    return n && insn_decode(in, pc, bytes, n);
+}
+
+/* The most slots an instruction can need: two registers, or the vectors of the special forms. */
+static u32 slot_bound(const struct insn *in)
+{
+    bool special = in->is_rep || in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+    return special ? 20 : 4;
+}
+
+static bool in_path(const struct builder *b, u64 pc)
+{
+    for (u32 i = 0; i < b->n_insns; i++)
+        if (b->insn[i].pc == pc)
+            return true;
+    return false;
+}
+
+enum step { STEP_ON, STEP_LAST, STEP_STOP_BEFORE };
+
+/* What an instruction does to the path; sets b->next to where the path would go on. */
+static enum step path_step(struct builder *b, const struct insn *in, u32 blocks, u32 limit_blocks)
+{
+    bool first = b->n_insns == 0;
+    b->next = in->pc + in->len;
+    switch (in->class) {
+    case INSN_PLAIN:
+        return STEP_ON;
+    case INSN_JMP:
+        b->next = in->target;
+        return STEP_ON;
+    case INSN_JCC:
+        return in->target <= in->pc || blocks >= limit_blocks ? STEP_LAST : STEP_ON;
+    case INSN_REFUSED:
+    case INSN_TRAP:
+        return first ? STEP_LAST : STEP_STOP_BEFORE;
+    default:
+        return STEP_LAST;
+    }
+}
+
+bool path_form(struct builder *b)
+{
+    struct translator *t = b->t;
+    u32 limit_insns = t->config.unit_insns ? MIN(t->config.unit_insns, UNIT_INSNS) : UNIT_INSNS;
+    u32 limit_blocks = t->config.unit_blocks ? t->config.unit_blocks - 1 : DEFAULT_BLOCKS;
+    u32 blocks = 0, slots = 0;
+    b->n_insns = 0;
+    b->falls_off = true;
+    for (u64 pc = b->pc; b->n_insns < limit_insns; pc = b->next) {
+        struct insn *in = &b->insn[b->n_insns];
+        if (b->n_insns && in_path(b, pc))
+            return true;
+        if (!decode_at(t, pc, in)) {
+            b->next = pc;
+            return b->n_insns > 0 || err_set(b->err, "the bytes at 0x%llx are not an instruction this version knows",
+                                             (unsigned long long)pc) == 0;
+        }
+        slots += slot_bound(in);
+        if (b->n_insns && slots > UNIT_SLOTS) {
+            b->next = pc;
+            return true;
+        }
+        enum step s = path_step(b, in, blocks, limit_blocks);
+        if (s == STEP_STOP_BEFORE) {
+            b->next = pc;
+            return true;
+        }
+        blocks += in->class == INSN_JCC;
+        b->n_insns++;
+        if (s == STEP_LAST) {
+            b->falls_off = false;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* -- Flags ------------------------------------------------------------------------------------ */
+
+/* Follow the code from pc until every flag in `undecided` was read or written; what stays open counts as read. */
+static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
+{
+    u32 live = 0;
+    for (int i = 0; i < LOOK_INSNS && undecided; i++) {
+        struct insn in;
+        if (!decode_at(t, pc, &in))
+            break;
+        live |= undecided & in.reads;
+        undecided &= ~(in.reads | in.writes);
+        if (!undecided)
+            break;
+        pc += in.len;
+        switch (in.class) {
+        case INSN_PLAIN:
+            continue;
+        case INSN_JMP:
+        case INSN_CALL:
+            pc = in.target;
+            continue;
+        case INSN_JCC:
+            if (depth == 0)
+                return live | undecided;
+            live |= look(t, in.target, undecided, depth - 1);
+            undecided &= ~live;
+            continue;
+        default:
+            return live | undecided;
+        }
+    }
+    return live | undecided;
+}
+
+u32 flags_live_at(struct translator *t, u64 pc, u32 mask)
+{
+    return look(t, pc, mask & LIVE_FLAGS, LOOK_DEPTH);
+}
+
+u32 flags_live_in(struct builder *b)
+{
+    u32 live = 0, undecided = LIVE_FLAGS;
+    for (u32 i = 0; i < b->n_insns && undecided; i++) {
+        const struct insn *in = &b->insn[i];
+        live |= undecided & in->reads;
+        undecided &= ~(in->reads | in->writes);
+        if (in->class == INSN_JCC && undecided) {
+            live |= flags_live_at(b->t, in->target, undecided);
+            undecided &= ~live;
+        }
+    }
+    if (!undecided)
+        return live;
+    const struct insn *last = &b->insn[b->n_insns - 1];
+    if (b->falls_off || last->class == INSN_JCC)
+        return live | flags_live_at(b->t, b->next, undecided);
+    if (last->class == INSN_CALL)
+        return live | flags_live_at(b->t, last->target, undecided);
+    return live | undecided;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The rule of DEP: store a register only where the decoder could not compute it.
+ *
+ * A slot is stored with a plain mov through the record pointer, right before the instruction that needs it, so that
+ * neither flags nor the program's stack are touched. */
+#include "translate/state.h"
+
+static s32 slot_at(u32 slot)
+{
+    return RECORD_SLOTS_AT + 8 * (s32)slot;
+}
+
+/* The register that holds the program's value of reg now. */
+static u8 holder(const struct builder *b, u8 reg)
+{
+    return reg == R11 ? b->r11_in : reg;
+}
+
+static u8 store_register(struct builder *b, u8 reg)
+{
+    u8 slot = (u8)b->n_slots++;
+    emit_store(b->e, holder(b, reg), R11, slot_at(slot));
+    return slot;
+}
+
+static void make_known(struct builder *b, u8 reg)
+{
+    values_stored(&b->values, reg, store_register(b, reg));
+}
+
+/* -- Vector and mask registers ---------------------------------------------------------------- */
+
+static ZydisMnemonic vector_store(const struct builder *b, ZydisRegister r, u16 bytes)
+{
+    switch (ZydisRegisterGetClass(r)) {
+    case ZYDIS_REGCLASS_MASK:
+        return b->t->has_avx512bw ? ZYDIS_MNEMONIC_KMOVQ : ZYDIS_MNEMONIC_KMOVW;
+    case ZYDIS_REGCLASS_MMX:
+        return ZYDIS_MNEMONIC_MOVQ;
+    default:
+        return bytes == 64 || ZydisRegisterGetId(r) >= 16 ? ZYDIS_MNEMONIC_VMOVDQU64 : ZYDIS_MNEMONIC_VMOVDQU;
+    }
+}
+
+/* Store a vector or mask register into consecutive slots; legacy SSE code must not meet a VEX instruction. */
+static u8 store_vector(struct builder *b, ZydisRegister r, bool legacy)
+{
+    u16 bytes = (u16)(ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, r) / 8);
+    u8 slot = (u8)b->n_slots;
+    bool is_vector = bytes >= 16;
+    ZydisEncoderRequest q = {.operand_count = 2};
+    q.mnemonic = is_vector && legacy ? ZYDIS_MNEMONIC_MOVDQU : vector_store(b, r, bytes);
+    q.operands[0].type = ZYDIS_OPERAND_TYPE_MEMORY;
+    q.operands[0].mem.base = ZYDIS_REGISTER_R11;
+    q.operands[0].mem.displacement = slot_at(slot);
+    q.operands[0].mem.size = q.mnemonic == ZYDIS_MNEMONIC_KMOVW ? 2 : is_vector ? bytes : 8;
+    q.operands[1].type = ZYDIS_OPERAND_TYPE_REGISTER;
+    q.operands[1].reg.value = r;
+    if (q.mnemonic == ZYDIS_MNEMONIC_VMOVDQU64) { /* an EVEX move wants its mask operand spelled out: k0, none */
+        q.operand_count = 3;
+        q.operands[2] = q.operands[1];
+        q.operands[1].type = ZYDIS_OPERAND_TYPE_REGISTER;
+        q.operands[1].reg.value = ZYDIS_REGISTER_K0;
+    }
+    emit_request(b->e, &q);
+    b->n_slots += is_vector ? bytes / 8u : 1;
+    return slot;
+}
+
+/* -- References ------------------------------------------------------------------------------- */
+
+/* Make base and index computable and put the address into r. */
+static void resolve_address(struct builder *b, const struct access *a, struct ref *r)
+{
+    struct value v;
+    if (a->base != REG_NONE && !b->values.reg[a->base].known)
+        make_known(b, a->base);
+    if (a->index != REG_NONE && !b->values.reg[a->index].known)
+        make_known(b, a->index);
+    if (!values_address(&b->values, a->base, a->index, a->shift, a->disp, &v)) {
+        /* Too many terms together: store the registers themselves, then there are two. */
+        if (a->base != REG_NONE)
+            make_known(b, a->base);
+        if (a->index != REG_NONE && !values_address(&b->values, a->base, a->index, a->shift, a->disp, &v))
+            make_known(b, a->index);
+        values_address(&b->values, a->base, a->index, a->shift, a->disp, &v);
+    }
+    r->a = v.a;
+    r->b = v.b;
+    r->shift = v.shift;
+    r->disp = v.c;
+}
+
+/* XCOMP_BV, which tells the form of an xrstor's area, is in the program's memory: copy it into a slot. */
+static u8 store_xcomp(struct builder *b, const struct access *a)
+{
+    ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_MOV, .operand_count = 2};
+    u8 s = a->base == RCX || a->index == RCX || holder(b, R11) == RCX ? RSI : RCX;
+    if (s == RSI && (a->base == RSI || a->index == RSI || holder(b, R11) == RSI))
+        s = RDI;
+    emit_gs_store(b->e, s, T_SPILL1);
+    q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
+    q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + s);
+    q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
+    q.operands[1].mem.size = 8;
+    if (a->base == REG_NONE && a->index == REG_NONE) {
+        emit_imm(b->e, s, (u64)a->disp);
+        q.operands[1].mem.base = q.operands[0].reg.value;
+        q.operands[1].mem.displacement = 520;
+    } else {
+        if (a->base != REG_NONE)
+            q.operands[1].mem.base = (ZydisRegister)(ZYDIS_REGISTER_RAX + holder(b, a->base));
+        if (a->index != REG_NONE) {
+            q.operands[1].mem.index = (ZydisRegister)(ZYDIS_REGISTER_RAX + holder(b, a->index));
+            q.operands[1].mem.scale = (ZyanU8)(1 << a->shift);
+        }
+        q.operands[1].mem.displacement = a->disp + 520;
+    }
+    if (a->seg == TERM_FS)
+        q.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_FS;
+    emit_request(b->e, &q);
+    u8 slot = (u8)b->n_slots++;
+    emit_store(b->e, s, R11, slot_at(slot));
+    emit_gs_load(b->e, s, T_SPILL1);
+    return slot;
+}
+
+/* The extra slots of the special forms, stored before the instruction. */
+static void resolve_special(struct builder *b, const struct insn *in, const struct access *a, struct ref *r)
+{
+    bool legacy = in->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+    switch (a->op) {
+    case REF_BIT:
+    case REF_XLAT:
+        r->x = store_register(b, a->bit_reg);
+        break;
+    case REF_MASK_K:
+    case REF_PACK_K:
+    case REF_ANY_K:
+    case REF_MASK_V:
+        r->x = store_vector(b, a->mask, legacy);
+        break;
+    case REF_INDEX_K:
+    case REF_INDEX_V:
+        r->x = store_vector(b, a->mask, false);
+        r->y = store_vector(b, a->vsib, false);
+        r->shift = a->shift;
+        break;
+    case REF_XSAVE:
+    case REF_XSAVEC:
+    case REF_XRSTOR:
+        r->x = store_register(b, RAX);
+        r->y = store_register(b, RDX);
+        if (a->op == REF_XRSTOR)
+            r->z = store_xcomp(b, a);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A gather's base takes part in the address alone; its shift belongs to the index vector. */
+static void resolve_vsib_base(struct builder *b, const struct access *a, struct ref *r)
+{
+    struct access base = *a;
+    base.shift = 0;
+    resolve_address(b, &base, r);
+    if (r->b != TERM_NONE) { /* the shift field is needed for the index: the base must be one term */
+        make_known(b, a->base);
+        resolve_address(b, &base, r);
+    }
+}
+
+bool slots_before(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    struct access a[ACCESS_LIMIT];
+    if (b->t->config.events != EVENTS_memory)
+        return true;
+    int n = insn_accesses(in, a);
+    if (n < 0 || b->n_refs + (u32)n > UNIT_REFS)
+        return false;
+    u8 count = in->is_rep && n ? store_register(b, RCX) : TERM_NONE;
+    for (int k = 0; k < n; k++) {
+        struct ref *r = &b->ref[b->n_refs++];
+        *r = (struct ref){.size = a[k].size, .insn = (u16)i, .kind = a[k].kind, .op = a[k].op, .seg = a[k].seg,
+                          .flags = a[k].flags, .count = a[k].count, .width = a[k].width, .x = count,
+                          .y = TERM_NONE, .z = TERM_NONE};
+        if (a[k].vsib)
+            resolve_vsib_base(b, &a[k], r);
+        else
+            resolve_address(b, &a[k], r);
+        resolve_special(b, in, &a[k], r);
+        if (in->is_rep && k + 1 < n)
+            r->flags |= REF_PAIRED;
+    }
+    b->insn_refs[i] = (u8)n;
+    return true;
+}
+
+/* A rep instruction may stop early (cmps, scas), and its pointers' end values tell the direction. */
+void slots_after(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    if (b->t->config.events != EVENTS_memory || !in->is_rep || !b->insn_refs[i])
+        return;
+    bool may_stop = in->z.mnemonic == ZYDIS_MNEMONIC_CMPSB || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSW ||
+                    in->z.mnemonic == ZYDIS_MNEMONIC_CMPSD || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSQ ||
+                    in->z.mnemonic == ZYDIS_MNEMONIC_SCASB || in->z.mnemonic == ZYDIS_MNEMONIC_SCASW ||
+                    in->z.mnemonic == ZYDIS_MNEMONIC_SCASD || in->z.mnemonic == ZYDIS_MNEMONIC_SCASQ;
+    u8 after = may_stop ? store_register(b, RCX) : TERM_NONE;
+    struct access a[ACCESS_LIMIT];
+    int n = insn_accesses(in, a);
+    for (int k = 0; k < n; k++) {
+        struct ref *r = &b->ref[b->n_refs - (u32)n + (u32)k];
+        r->y = after;
+        r->z = store_register(b, a[k].bit_reg);
+    }
+}
+
+/* rsp must be one term plus a constant wherever a unit can be left. */
+void slots_settle_rsp(struct builder *b)
+{
+    const struct value *v = &b->values.reg[RSP];
+    if (b->t->config.events == EVENTS_memory && (!v->known || v->b != TERM_NONE))
+        make_known(b, RSP);
+}

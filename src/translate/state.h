@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* The translator's own state, shared by its files. Private to this room. */
+#ifndef STATE_H
+#define STATE_H
+
+#include "translate/emit.h"
+#include "translate/insn.h"
+#include "translate/places.h"
+#include "translate/rewrite.h"
+#include "translate/symbolic.h"
+#include "translate/translate.h"
+
+/* Where an exit's jump can be patched, and where it leads while it is not linked. */
+struct link {
+    u32 site; /* cache offset of the rel32; 0 if the exit has none */
+    u32 stub; /* cache offset of the code that asks the host */
+    u32 next; /* next exit (index + 1) waiting for the same place */
+    bool linked;
+};
+
+enum { UNIT_INSNS = 64, UNIT_EXITS = 24, UNIT_SLOTS = 120, UNIT_REFS = 512 };
+
+/* One unit in the making. */
+struct builder {
+    struct translator *t;
+    struct err *err;
+    u64 pc;
+    struct insn insn[UNIT_INSNS];
+    u32 n_insns;
+    bool falls_off; /* the path ends without a branch: leave to `next` */
+    u64 next;       /* pc after the path's last instruction, in path order */
+
+    struct values values;
+    struct ref ref[UNIT_REFS];
+    u32 n_refs;
+    struct unit_exit exit[UNIT_EXITS];
+    struct link link[UNIT_EXITS];
+    u32 n_exits;
+    u32 n_slots;
+    u32 failed; /* the instruction that could not be emitted */
+    u8 insn_refs[UNIT_INSNS];
+    u32 pad;     /* cache offset of the landing pad behind a call, 0 if the unit has none */
+    u64 pad_pc;  /* and the app pc it stands for */
+    u8 r11_in; /* the register that holds the program's r11 during the current instruction */
+    struct emit *e;
+};
+
+struct translator {
+    struct translate_config config;
+    struct unit_table table;
+    VEC(struct link) links; /* parallel to table.exits */
+    struct places places;
+    u64 cache;        /* the program's address of the cache */
+    struct emit hot;  /* unit bodies, growing up from the start of the cache */
+    struct emit cold; /* stubs, in the last quarter */
+    VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
+    size_t ahead_next;
+    u32 ahead_budget; /* how many more to translate before the next request */
+    struct translate_stats stats;
+    bool has_bmi2, has_avx512bw;
+    struct builder builder; /* the unit in the making */
+};
+
+/* path.c: choose the instructions of a unit; false if there is not even one. */
+bool path_form(struct builder *b);
+/* Which of the arithmetic flags in `mask` may be read before they are written, starting at pc. */
+u32 flags_live_at(struct translator *t, u64 pc, u32 mask);
+/* The same at the head of a formed unit. */
+u32 flags_live_in(struct builder *b);
+
+/* slots.c: make an instruction's references computable, storing registers where they are not. */
+bool slots_before(struct builder *b, u32 i);
+void slots_after(struct builder *b, u32 i);
+void slots_settle_rsp(struct builder *b);
+
+/* body.c: emit a formed unit; the entry's cache offset. */
+bool body_emit(struct builder *b, u32 *entry);
+/* An indirect entry for pc: verify rcx and restore; the caller adds the jump to the unit.
+ * Returns its cache offset. */
+u32 body_door(struct translator *t, struct emit *e, u64 pc);
+
+/* link.c */
+u32 cache_offset(const struct translator *t, u64 cache_address);
+void link_patch(struct translator *t, u32 exit, u32 to);
+void link_exit(struct translator *t, u32 exit);
+void link_waiting(struct translator *t, struct place *p);
+void publish(struct translator *t, const struct place *p);
+void ahead_push(struct translator *t, u64 pc);
+
+#endif

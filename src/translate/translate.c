@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* The translator: from a request to a unit in the cache, its links, and the units that will be asked for next. */
+#include "translate/translate.h"
+#include "translate/state.h"
+
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* The cold part of the cache begins here. */
+#define HOT_SIZE (WIRE_CACHE_SIZE / 3 * 2)
+enum { UNIT_ROOM = 32768 };
+/* How many units may be translated ahead of one request. Measured with bench/engine. */
+enum { AHEAD_BUDGET = 24 };
+/* Room for the unit table, in elements: address space only, until it is used. */
+enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29 };
+
+static void detect_features(struct translator *t)
+{
+    u32 a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return;
+    t->has_bmi2 = b & (1u << 8);
+    t->has_avx512bw = b & (1u << 30);
+}
+
+static void init_jump_table(struct translator *t)
+{
+    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
+    for (u64 i = 0; i <= JUMP_MASK; i++)
+        jump[i] = t->config.guest.indirect;
+}
+
+/* The decoder reads the table while we append to it, so its arrays must never move. */
+#define RESERVE(vec, elements)                                                                     \
+    do {                                                                                           \
+        (vec)->cap = (elements);                                                                   \
+        (vec)->v = mmap(NULL, (vec)->cap * sizeof *(vec)->v, PROT_READ | PROT_WRITE,               \
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);                       \
+        check((void *)(vec)->v != MAP_FAILED);                                                     \
+    } while (0)
+#define RELEASE(vec) munmap((vec)->v, (vec)->cap * sizeof *(vec)->v)
+
+static void reserve_table(struct unit_table *table)
+{
+    RESERVE(&table->units, UNITS_CAP);
+    RESERVE(&table->insns, INSNS_CAP);
+    RESERVE(&table->refs, REFS_CAP);
+    RESERVE(&table->exits, EXIT_ID_LIMIT);
+    RESERVE(&table->code, CODE_CAP);
+}
+
+static void release_table(struct unit_table *table)
+{
+    RELEASE(&table->units);
+    RELEASE(&table->insns);
+    RELEASE(&table->refs);
+    RELEASE(&table->exits);
+    RELEASE(&table->code);
+}
+
+struct translator *translator_new(const struct translate_config *config)
+{
+    struct translator *t = calloc(1, sizeof *t);
+    check(t != NULL);
+    t->config = *config;
+    t->cache = config->base + WIRE_CACHE_OFF;
+    u8 *cache = config->wire + WIRE_CACHE_OFF;
+    s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
+    /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
+    t->hot = (struct emit){.p = cache + 64, .end = cache + HOT_SIZE, .to_app = to_app};
+    t->cold = (struct emit){.p = cache + HOT_SIZE, .end = cache + WIRE_CACHE_SIZE, .to_app = to_app};
+    reserve_table(&t->table);
+    detect_features(t);
+    init_jump_table(t);
+    return t;
+}
+
+void translator_free(struct translator *t)
+{
+    release_table(&t->table);
+    vec_fini(&t->links);
+    vec_fini(&t->ahead);
+    places_fini(&t->places);
+    free(t);
+}
+
+/* -- One unit --------------------------------------------------------------------------------- */
+
+/* Emit, and where an instruction in the middle cannot be translated, end the unit before it and emit again. */
+static bool emit_or_shorten(struct builder *b, u32 *entry)
+{
+    struct emit hot = b->t->hot, cold = b->t->cold;
+    while (!body_emit(b, entry)) {
+        b->t->hot = hot;
+        b->t->cold = cold;
+        if (b->failed == 0)
+            return false;
+        b->n_insns = b->failed;
+        b->next = b->insn[b->failed].pc;
+        b->falls_off = true;
+    }
+    return true;
+}
+
+static void commit_insns(struct builder *b, struct unit *u)
+{
+    struct unit_table *table = &b->t->table;
+    u->insn0 = (u32)table->insns.n;
+    u->n_insns = b->n_insns;
+    for (u32 i = 0; i < b->n_insns; i++) {
+        const struct insn *in = &b->insn[i];
+        struct unit_insn x = {.pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .bytes = (u32)table->code.n};
+        vec_push(&table->insns, x);
+        memcpy(vec_grow(&table->code, in->len), in->bytes, in->len);
+        b->t->stats.app_bytes += in->len;
+    }
+    b->t->stats.insns += b->n_insns;
+}
+
+/* Enter the finished unit into the table; from here on its ids are final. */
+static u32 commit(struct builder *b)
+{
+    struct unit_table *table = &b->t->table;
+    u32 number = (u32)table->units.n;
+    struct unit u = {.pc = b->pc};
+    commit_insns(b, &u);
+    u.ref0 = (u32)table->refs.n;
+    u.n_refs = b->n_refs;
+    memcpy(vec_grow(&table->refs, b->n_refs), b->ref, b->n_refs * sizeof b->ref[0]);
+    u.exit0 = (u32)table->exits.n;
+    u.n_exits = b->n_exits;
+    u64 *target = (u64 *)(b->t->config.wire + WIRE_TARGET_OFF);
+    for (u32 k = 0; k < b->n_exits; k++) {
+        b->exit[k].unit = number;
+        target[FIRST_EXIT_ID + table->exits.n] = b->exit[k].target;
+        vec_push(&table->exits, b->exit[k]);
+        vec_push(&b->t->links, b->link[k]);
+    }
+    vec_push(&table->units, u);
+    b->t->stats.units++;
+    return number;
+}
+
+static void connect(struct builder *b, u32 number, u32 entry)
+{
+    struct translator *t = b->t;
+    const struct unit *u = &t->table.units.v[number];
+    struct place *p = places_get(&t->places, b->pc);
+    p->unit = number + 1;
+    p->entry = entry;
+    link_waiting(t, p);
+    publish(t, p);
+    for (u32 k = 0; k < u->n_exits; k++) {
+        link_exit(t, u->exit0 + k);
+        ahead_push(t, t->table.exits.v[u->exit0 + k].target);
+    }
+    if (b->pad) {
+        struct place *r = places_get(&t->places, b->pad_pc);
+        r->door = b->pad;
+        publish(t, r);
+    }
+}
+
+static bool has_room(struct translator *t, struct err *e)
+{
+    bool full = t->hot.end - t->hot.p < UNIT_ROOM || t->cold.end - t->cold.p < UNIT_ROOM ||
+                t->table.exits.n + UNIT_EXITS + FIRST_EXIT_ID > EXIT_ID_LIMIT ||
+                t->table.units.n == UNITS_CAP || t->table.insns.n + UNIT_INSNS > INSNS_CAP ||
+                t->table.refs.n + UNIT_REFS > REFS_CAP || t->table.code.n + UNIT_INSNS * 15 > CODE_CAP ||
+                t->places.n > (3u << WIRE_INDEX_LOG2) / 4;
+    if (full)
+        err_set(e, "the code cache is full after %llu units", (unsigned long long)t->stats.units);
+    return !full;
+}
+
+/* Translate the unit at pc; its number + 1, or 0 with a sentence. */
+static u32 translate_unit(struct translator *t, u64 pc, struct err *e)
+{
+    struct builder *b = &t->builder;
+    u32 entry;
+    if (!has_room(t, e))
+        return 0;
+    b->t = t;
+    b->err = e;
+    b->pc = pc;
+    b->e = &t->hot;
+    if (!path_form(b) || !emit_or_shorten(b, &entry))
+        return 0;
+    check(!t->hot.full && !t->cold.full);
+    u32 number = commit(b);
+    connect(b, number, entry);
+    return number + 1;
+}
+
+/* -- Requests --------------------------------------------------------------------------------- */
+
+/* Make the indirect entry of a translated place. */
+static void make_door(struct translator *t, u64 pc)
+{
+    u32 door = body_door(t, &t->cold, pc);
+    struct place *p = places_get(&t->places, pc);
+    emit_jmp(&t->cold, t->cache + p->entry);
+    p->door = door;
+    t->stats.doors++;
+}
+
+struct cache_pc translate_pc(struct translator *t, struct app_pc pc, bool indirect, struct err *e)
+{
+    struct cache_pc none = {0};
+    if (pc.v == 0) {
+        err_set(e, "the program jumped to address 0");
+        return none;
+    }
+    if (!places_get(&t->places, pc.v)->unit) {
+        t->ahead.n = t->ahead_next = 0; /* what was worth running ahead of is past */
+        t->ahead_budget = AHEAD_BUDGET;
+        if (!translate_unit(t, pc.v, e))
+            return none;
+    }
+    if (indirect) {
+        if (!has_room(t, e))
+            return none;
+        if (!places_get(&t->places, pc.v)->door)
+            make_door(t, pc.v);
+        publish(t, places_get(&t->places, pc.v));
+    }
+    return (struct cache_pc){t->cache + places_get(&t->places, pc.v)->entry};
+}
+
+struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
+{
+    u32 exit = exit_id - FIRST_EXIT_ID;
+    if (exit_id < FIRST_EXIT_ID || exit >= t->table.exits.n || !t->table.exits.v[exit].target) {
+        err_set(e, "the program asked for exit %u, which does not exist", exit_id);
+        return (struct cache_pc){0};
+    }
+    return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, false, e);
+}
+
+bool translate_ahead(struct translator *t)
+{
+    while (t->ahead_next < t->ahead.n && t->ahead_budget) {
+        u64 pc = t->ahead.v[t->ahead_next++];
+        struct err ignored;
+        if (places_get(&t->places, pc)->unit)
+            continue;
+        t->ahead_budget--;
+        if (translate_unit(t, pc, &ignored))
+            t->stats.ahead++;
+        return true;
+    }
+    return false;
+}
+
+const struct unit_table *translator_table(const struct translator *t)
+{
+    return &t->table;
+}
+
+struct translate_stats translator_stats(const struct translator *t)
+{
+    struct translate_stats s = t->stats;
+    const u8 *cache = t->config.wire + WIRE_CACHE_OFF;
+    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->cold.p - (cache + HOT_SIZE));
+    return s;
+}

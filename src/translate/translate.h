@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* The translator's door: app bytes in, code in the cache and a unit table out. Ordinary C, one thread, no program needed:
+ * a test can run it on plain bytes. */
+#ifndef TRANSLATE_H
+#define TRANSLATE_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "translate/unit.h"
+#include "wire/wire.h"
+
+/* The guest's entry points, as addresses in the program; filled from the blob's symbols. */
+struct guest_points {
+    u64 start;    /* first entry, from the exec stop */
+    u64 exit;     /* r11 = exit id */
+    u64 gate;     /* r11 = cache address to go on at */
+    u64 state;    /* the same, and write a state record */
+    u64 indirect; /* rcx = app target; the program's rcx and rdx are in the thread block */
+    u64 syscall;  /* rcx = cache address to go on at */
+};
+
+struct translate_config {
+    /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
+    size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
+    void *ctx;
+    u8 *wire;  /* our mapping of the shared pages, WIRE_SIZE bytes */
+    u64 base;  /* where the program maps them */
+    u64 jump;  /* where the program maps the jump table, below 2 GB */
+    struct guest_points guest;
+    enum events_level events;
+    bool no_link;    /* stress: every exit asks */
+    bool no_ahead;   /* stress: translate only what is asked for */
+    bool strict;     /* returns are jumps: no cache address is ever written to the program's stack */
+    u32 unit_insns;  /* the most instructions in a unit; 0 for the default */
+    u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */
+};
+
+struct translate_stats {
+    u64 units, insns, app_bytes, cache_bytes, ahead, doors, links;
+};
+
+struct translator;
+
+struct translator *translator_new(const struct translate_config *config);
+void translator_free(struct translator *t);
+
+/* Return where the unit at pc starts, translating it if need be, with an indirect entry for it in the jump table and
+ * the index if `indirect`. 0 with a sentence if it cannot be translated. */
+struct cache_pc translate_pc(struct translator *t, struct app_pc pc, bool indirect, struct err *e);
+/* The same for what an exit leads to; links the exit. The exit id comes from the program: it is checked. */
+struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
+/* Translate one unit that will probably be asked for; false if there is none. */
+bool translate_ahead(struct translator *t);
+
+const struct unit_table *translator_table(const struct translator *t);
+struct translate_stats translator_stats(const struct translator *t);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole contract across the process wall: shared pages, records, requests.
+ *
+ * Everything here lies in memory that the traced program can write. The host treats it as input. */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include "base/base.h"
+#include "wire/layout.h"
+
+enum request_kind {
+    REQ_none,
+#define REQUEST(name, what) REQ_##name,
+#include "wire/requests.def"
+#undef REQUEST
+};
+
+enum record_id {
+#define RECORD(name, id, slots, what) RECORD_##name = id,
+#include "wire/records.def"
+#undef RECORD
+    FIRST_EXIT_ID = 16,
+    EXIT_ID_LIMIT = 1 << 24,
+};
+
+enum { RECORD_state_slots = 4, RECORD_syscall_slots = 3, RECORD_native_slots = 2 };
+
+/* Why a thread left for native code, in a native record. */
+enum native_reason {
+    NATIVE_host_gone = 1, /* nobody answers requests any more */
+    NATIVE_refused,       /* the host could not translate; it explains on its own side */
+};
+
+enum request_state { REQ_IDLE, REQ_POSTED, REQ_ANSWERED };
+
+/* One thread's block. Offsets are fixed by layout.h; the tail is only used from C. */
+struct thread {
+    u64 limit;
+    u64 app_r11;
+    u64 rcx, rdx;
+    u64 spill[2];
+    u64 ptr;
+    u64 app_gs;
+    u64 reason;
+    u64 resume;
+    u64 self;
+    u64 pc;
+    u64 flags;
+    u64 result;
+    u64 cloning;
+    u64 jump_mask;
+    u64 regs[16];
+
+    u32 req_state; /* futex; guest posts, host answers */
+    u32 req_kind;
+    u64 req_arg;
+    u64 answer;
+
+    u32 buffer; /* index of the buffer in use */
+    u32 number; /* thread number within the process, from 0 */
+    u64 n_requests, n_gates, n_indirect_misses, n_syscalls; /* for --stats */
+};
+
+#define REGS(t, n) ((t)->regs[n])
+enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+#define BUFFER_COUNT_LIMIT 64
+#define BUFFER_SLACK       4096 /* the most that can be stored between two gates */
+
+/* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it, sets its
+ * length and pushes its number into the ring; the host drains the ring in order, zeroes, sets the bit again. */
+struct control {
+    union {
+        u32 host_life; /* the lock word of a robust mutex the host holds; the kernel marks it when the host dies */
+        u64 room[8];
+    };
+    u32 version;
+    u32 events;       /* enum events_level: what units record; read by the guest for its own records */
+    u32 spin;         /* how long to spin before sleeping, in pauses */
+    u32 bell;         /* futex; counts requests posted */
+    u32 host_sleeps;  /* nonzero while the translator sleeps on the bell */
+    u32 drain_bell;   /* futex; counts buffers published */
+    u32 drain_sleeps; /* nonzero while the drain sleeps on its bell */
+    u32 free_bell;    /* futex; counts buffers freed */
+    u32 guest_waits;  /* threads waiting for a free buffer */
+    u32 buffer_size;
+    u32 buffer_count;
+    u64 base;         /* where the wire is mapped in the program */
+    u64 jump;         /* where the jump table is mapped in the program */
+    u64 free;         /* bitmap of free buffers */
+    u64 published;    /* buffers pushed into the ring so far */
+    u64 ring[BUFFER_COUNT_LIMIT];          /* sequence << 8 | buffer, release-stored */
+    u32 length[BUFFER_COUNT_LIMIT];        /* bytes used, when published */
+    u32 owner[BUFFER_COUNT_LIMIT];         /* thread number + 1 while claimed, 0 when free */
+    u64 n_waits;                           /* how often a thread found no free buffer */
+    char last_words[128];                  /* guest_die */
+};
+
+enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
+
+/* The index: open addressing by app pc, written by the host, read by the guest on a jump-table miss. Offsets are
+ * relative to the start of the cache; an entry is live once pc is set (stored last). */
+struct index_entry {
+    u64 pc;
+    u32 entry; /* unit entry */
+    u32 door;  /* indirect entry, which verifies rcx == pc; 0 if none yet */
+};
+
+static inline u32 index_hash(u64 pc)
+{
+    return (u32)((pc * 0x9e3779b97f4a7c15ull) >> (64 - WIRE_INDEX_LOG2));
+}
+
+/* The jump table is indexed by the low bits of the target. */
+#define JUMP_MASK ((1ul << WIRE_JUMP_LOG2) - 1)
+
+_Static_assert(offsetof(struct thread, app_r11) == T_APP_R11, "layout");
+_Static_assert(offsetof(struct thread, rcx) == T_RCX, "layout");
+_Static_assert(offsetof(struct thread, rdx) == T_RDX, "layout");
+_Static_assert(offsetof(struct thread, spill) == T_SPILL0, "layout");
+_Static_assert(offsetof(struct thread, ptr) == T_PTR, "layout");
+_Static_assert(offsetof(struct thread, app_gs) == T_APP_GS, "layout");
+_Static_assert(offsetof(struct thread, reason) == T_REASON, "layout");
+_Static_assert(offsetof(struct thread, resume) == T_RESUME, "layout");
+_Static_assert(offsetof(struct thread, self) == T_SELF, "layout");
+_Static_assert(offsetof(struct thread, pc) == T_PC, "layout");
+_Static_assert(offsetof(struct thread, flags) == T_FLAGS, "layout");
+_Static_assert(offsetof(struct thread, result) == T_RESULT, "layout");
+_Static_assert(offsetof(struct thread, cloning) == T_CLONING, "layout");
+_Static_assert(offsetof(struct thread, jump_mask) == T_JUMP_MASK, "layout");
+_Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
+_Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
+_Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
+
+#endif

@@ -1,0 +1,506 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run gait on bad input: it ends by itself, with the right status, and says what is wrong in one sentence.
+
+Each case is a function; its name is the claim. A case works in a directory of its own, which is kept when it fails.
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SECONDS = 20
+READERS = ["info", "dump", "verify"]
+CASES = []
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Room:
+    """What a case works with: the gait under test and a directory of its own."""
+
+    def __init__(self, gait, shared, place):
+        self.gait, self.shared, self.place = str(gait), shared, place
+
+    def path(self, name, data=None, mode=0o644):
+        """A path in the case's directory; with data, a file of that content."""
+        path = self.place / name
+        if data is not None:
+            path.write_bytes(data)
+            path.chmod(mode)
+        return str(path)
+
+    def run(self, *args, prefix=(), cwd=None, **kw):
+        """Run gait to its end and return it with `shown`, the command to type."""
+        argv = [*prefix, self.gait, *map(str, args)]
+        cwd = cwd or self.place
+        shown = f"cd {shlex.quote(str(cwd))} && {shlex.join(argv)}"
+        kw = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **kw}
+        child = subprocess.Popen(argv, cwd=cwd, stderr=subprocess.PIPE, start_new_session=True, **kw)
+        try:
+            out, err = child.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            raise Failed(f"did not end within {SECONDS} s\n    {shown}") from None
+        done = subprocess.CompletedProcess(argv, child.returncode, out, err.decode(errors="replace"))
+        done.shown = shown
+        return done
+
+    def passes(self, *args, status=0, **kw):
+        """gait ends with the status and has nothing to complain about."""
+        done = self.run(*args, **kw)
+        require(done.returncode == status, done, f"{ended(done)}, expected {status}")
+        require(done.stderr == "", done, "stderr is not empty")
+        return done
+
+    def refuses(self, *args, status=1, says="", **kw):
+        """gait ends with the status and one sentence that matches `says`."""
+        done = self.run(*args, **kw)
+        require(done.returncode == status, done, f"{ended(done)}, expected {status}")
+        require_sentence(done, says)
+        return done
+
+    def survives(self, *args):
+        """gait either does its work, perhaps with one remark, or refuses; it does not crash."""
+        done = self.run(*args)
+        require(done.returncode in (0, 1), done, f"{ended(done)}, expected 0 or 1")
+        if done.returncode or done.stderr:
+            require_sentence(done)
+        return done
+
+
+def ended(done):
+    n = done.returncode
+    return f"killed by {signal.Signals(-n).name}" if n < 0 else f"exit status {n}"
+
+
+def require(holds, done, reason):
+    if not holds:
+        told = "".join(f"\n    | {line}" for line in done.stderr.splitlines()[:6])
+        raise Failed(f"{reason}\n    {done.shown}{told}")
+
+
+def require_sentence(done, says=""):
+    lines = done.stderr.splitlines()
+    require(len(lines) == 1, done, f"{len(lines)} lines on stderr, expected one sentence")
+    require(re.match(r"gait: \S.{10,}", lines[0]), done, "stderr is no sentence beginning with \"gait: \"")
+    require("internal error" not in lines[0], done, "input is no internal error")
+    require(re.search(says, lines[0]), done, f"the sentence does not say {says!r}")
+
+
+# -- Programs that cannot be run ---------------------------------------------------------------------------------------
+
+@case
+def missing_program_is_refused(room):
+    room.refuses("record", "--", "./no-such-program", says="no-such-program")
+    room.refuses("record", "--", "no-such-program-in-path", says="no-such-program-in-path")
+
+
+@case
+def program_that_is_not_executable_is_refused(room):
+    path = room.path("plain.txt", b"hello\n")
+    room.refuses("record", "--", path, says="plain.txt")
+    room.refuses("record", "--", room.path("empty", b"", 0o755), says="empty")
+
+
+@case
+def directory_as_program_is_refused(room):
+    room.refuses("record", "--", str(room.place), says=re.escape(room.place.name))
+
+
+@case
+def script_without_its_interpreter_is_refused(room):
+    path = room.path("script", b"#!/no/such/interpreter\n", 0o755)
+    room.refuses("record", "--", path, says="script")
+
+
+def elf32():
+    """A whole program for i386 that exits with 0."""
+    code = bytes.fromhex("31db" "b801000000" "cd80")
+    base, start = 0x08048000, 52 + 32
+    head = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9)
+    head += struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, base + start, 52, 0, 0, 52, 32, 1, 40, 0, 0)
+    size = start + len(code)
+    return head + struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 5, 0x1000) + code
+
+
+@case
+def program_of_32_bits_is_refused(room):
+    path = room.path("elf32", elf32(), 0o755)
+    room.refuses("record", "--", path, says="elf32")
+    room.refuses("record", "--events=none", "--", path, says="elf32")
+
+
+@case
+def program_of_another_machine_is_refused(room):
+    data = bytearray(Path("/bin/true").read_bytes())
+    data[18:20] = struct.pack("<H", 183)  # EM_AARCH64
+    room.refuses("record", "--", room.path("arm", data, 0o755), says="arm")
+
+
+@case
+def truncated_program_is_refused(room):
+    data = Path("/bin/true").read_bytes()
+    for n in (1, 4, 40, 64, 100):
+        path = room.path(f"cut-{n}", data[:n], 0o755)
+        room.refuses("record", "--", path, says=f"cut-{n}")
+
+
+@case
+def program_cut_after_its_headers_dies_as_it_does_alone(room):
+    data = Path("/bin/true").read_bytes()
+    path = room.path("cut", data[:len(data) // 2], 0o755)
+    alone = subprocess.run([path], capture_output=True, check=False).returncode
+    done = room.run("record", "-o", "cut.gait", "--", path)
+    require(done.returncode in (alone, 128 - alone, 1), done, f"{ended(done)}, alone {alone}")
+
+
+# -- Places that cannot be written -------------------------------------------------------------------------------------
+
+@case
+def unwritable_output_is_refused_before_the_program_runs(room):
+    for out in ("no/such/dir/x.gait", "/proc/x.gait", str(room.place)):
+        room.refuses("record", "-o", out, "--", "/usr/bin/touch", "ran", says=re.escape(out))
+        if (room.place / "ran").exists():
+            raise Failed(f"the program ran although {out} cannot be written")
+
+
+@case
+def full_disk_is_told_and_what_was_sealed_is_kept(room):
+    disk = room.place / "disk"
+    disk.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True, text=True)
+    if mount.returncode:
+        raise Skipped(f"cannot mount a tmpfs: {mount.stderr.partition(chr(10))[0]}")
+    try:
+        out = str(disk / "x.gait")
+        room.refuses("record", "-o", out, "--", "/usr/bin/python3", "-c", "pass", says=re.escape(out))
+        for reader in READERS:
+            room.survives(reader, out)
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+@case
+def full_device_is_told(room):
+    room.refuses("record", "-o", "/dev/full", "--", "/bin/true", says="/dev/full")
+    with open("/dev/full", "wb") as full:
+        for reader in ("info", "dump"):
+            room.refuses(reader, room.shared.trace, stdout=full)
+
+
+@case
+def reader_that_goes_away_is_no_error(room):
+    shown = f"{shlex.quote(room.gait)} dump {shlex.quote(str(room.shared.trace))} | head -n 1"
+    done = subprocess.run(["timeout", str(SECONDS), "sh", "-c", shown], capture_output=True, text=True)
+    done.shown = shown
+    require(done.returncode == 0, done, ended(done))
+    require(done.stderr == "", done, "stderr is not empty")
+
+
+# -- Traces that are none ----------------------------------------------------------------------------------------------
+
+@case
+def file_that_is_no_trace_is_refused(room):
+    room.path("empty", b"")
+    room.path("text", b"This is not a trace.\n" * 100)
+    room.path("zeros", bytes(5000))
+    room.path("magic-only", b"GAITTRC\0")
+    room.path("magic-and-text", b"GAITTRC\0" + b"\1\0\0\0\0\0\0\0" + b"This is not a chunk.\n" * 100)
+    for name in ("empty", "text", "zeros", "magic-only", "magic-and-text", "/bin/true", "/dev/null"):
+        for reader in READERS:
+            room.refuses(reader, name, says=re.escape(name))
+
+
+@case
+def missing_trace_is_refused(room):
+    for reader in READERS:
+        room.refuses(reader, "no-such.gait", says="no-such.gait")
+
+
+@case
+def directory_as_trace_is_refused(room):
+    for reader in READERS:
+        room.refuses(reader, str(room.place), says=re.escape(room.place.name))
+
+
+@case
+def newer_version_is_refused_and_named(room):
+    data = bytearray(room.shared.trace.read_bytes())
+    version, = struct.unpack_from("<I", data, 8)
+    for newer in (version + 1, 1000, 0xffffffff):
+        struct.pack_into("<I", data, 8, newer)
+        name = f"newer-{newer}.gait"
+        room.path(name, data)
+        for reader in READERS:
+            room.refuses(reader, name, says=rf"version.*\b{newer}\b")
+
+
+def spread(n, dense, count):
+    """Every place below `dense`, then `count` more up to n, evenly."""
+    return sorted(set(range(min(dense, n))) | {n * k // count for k in range(count)})
+
+
+def each(places, do):
+    """Do it at all the places, several at a time; the first failure ends it."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for done in concurrent.futures.as_completed([pool.submit(do, n) for n in places]):
+                done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@case
+def cut_trace_gives_its_beginning_or_is_refused(room):
+    data = room.shared.trace.read_bytes()
+    whole = room.passes("dump", "--format=lackey", room.shared.trace).stdout
+
+    def cut(n):
+        path = room.path(f"cut-{n}.gait", data[:n])
+        done = room.survives("dump", "--format=lackey", path)
+        require(whole.startswith(done.stdout), done, "dumps what the whole trace does not begin with")
+        require(n >= 16 or done.returncode == 1, done, "accepts a trace without a whole header")
+        room.survives("info", path)
+        room.survives("verify", path)
+        os.unlink(path)
+    each(spread(len(data), 100, 150), cut)
+
+
+@case
+def flipped_bit_is_found_by_verify(room):
+    data = room.shared.trace.read_bytes()
+
+    def flip(n):
+        bad = bytearray(data)
+        bad[n] ^= 1 << n % 8
+        path = room.path(f"flipped-{n}.gait", bad)
+        room.refuses("verify", path, says=f"flipped-{n}.gait")
+        room.survives("info", path)
+        room.survives("dump", path)
+        os.unlink(path)
+    each(spread(len(data), 120, 150), flip)
+
+
+@case
+def bytes_after_the_end_are_found_by_verify(room):
+    path = room.path("longer.gait", room.shared.trace.read_bytes() + b"more")
+    room.refuses("verify", path, says="longer.gait")
+    room.survives("info", path)
+    room.survives("dump", path)
+
+
+# -- Command lines that mean nothing -----------------------------------------------------------------------------------
+
+@case
+def command_line_that_means_nothing_is_a_usage_error(room):
+    trace = room.shared.trace
+    room.refuses(status=2)
+    room.refuses("frobnicate", status=2, says="frobnicate")
+    room.refuses("--frobnicate", status=2, says="--frobnicate")
+    for reader in READERS:
+        room.refuses(reader, status=2)
+        room.refuses(reader, trace, "one-too-many", status=2, says="one-too-many|one trace")
+        room.refuses(reader, "--frobnicate", trace, status=2, says="--frobnicate")
+    room.refuses("record", status=2)
+    room.refuses("record", "--", status=2)
+    room.refuses("record", "--stats", status=2)
+    room.refuses("record", "-o", status=2, says="-o")
+    room.refuses("record", "--frobnicate", "--", "/bin/true", status=2, says="--frobnicate")
+    room.refuses("record", "--events=everything", "--", "/bin/true", status=2, says="everything")
+    room.refuses("record", "--sink=kitchen", "--", "/bin/true", status=2, says="kitchen")
+    room.refuses("dump", "--format=xml", trace, status=2, says="xml")
+    room.refuses("dump", "--limit", status=2, says="limit")
+    for n in ("many", "-1", "", "12x", "99999999999999999999999"):
+        room.refuses("dump", f"--limit={n}", trace, status=2, says="limit")
+
+
+@case
+def help_and_version_are_no_errors(room):
+    for word in ("--help", "--version"):
+        done = room.passes(word)
+        require(done.stdout.startswith((b"gait", b"usage")), done, "prints neither usage nor version")
+
+
+# -- What passes through -----------------------------------------------------------------------------------------------
+
+@case
+def exit_status_passes_through(room):
+    for events in ("none", "control", "memory"):
+        for status in (0, 1, 2, 7, 255):
+            room.passes("record", f"--events={events}", "-o", "x.gait", "--", "/bin/sh", "-c", f"exit {status}", status=status)
+    room.passes("verify", "x.gait")
+
+
+@case
+def script_runs_in_its_interpreter(room):
+    path = room.path("script", b"#!/bin/sh\nexit $1\n", 0o755)
+    room.passes("record", "-o", "x.gait", "--", path, "5", status=5)
+
+
+@case
+def fatal_signal_passes_through(room):
+    commands = [[room.shared.fault]] + [["/bin/sh", "-c", f"kill -{s} $$"] for s in ("SEGV", "KILL", "TERM", "ABRT")]
+    for argv in commands:
+        alone = subprocess.run(argv, check=False).returncode
+        done = room.run("record", "-o", "x.gait", "--", *argv)
+        require(done.returncode in (alone, 128 - alone), done, f"{ended(done)}, alone {alone}")
+        if done.stderr:
+            require_sentence(done)
+        room.passes("verify", "x.gait")
+
+
+@case
+def input_output_and_arguments_pass_through(room):
+    with open(room.path("in", b"line\n" * 1000), "rb") as stdin:
+        done = room.passes("record", "-o", "x.gait", "--", "/bin/cat", stdin=stdin)
+    require(done.stdout == b"line\n" * 1000, done, "cat did not copy its input")
+    done = room.passes("record", "-o", "x.gait", "--", "/usr/bin/printf", "<%s>", "a b", "", "--version", "-o")
+    require(done.stdout == b"<a b><><--version><-o>", done, "the arguments changed")
+    done = room.passes("record", "-o", "x.gait", "/usr/bin/printf", "%s", "--sink=drop")
+    require(done.stdout == b"--sink=drop", done, "an option of the program was taken for one of gait")
+
+
+@case
+def output_is_named_after_the_program(room):
+    room.passes("record", "--", "/bin/true")
+    room.passes("verify", "true.gait")
+    room.passes("record", "false", status=1)
+    room.passes("verify", "false.gait")
+
+
+@case
+def nothing_is_written_when_nothing_is_recorded(room):
+    for options in (["--events=none"], ["--sink=drop"], ["--sink=decode"]):
+        room.passes("record", *options, "--", "/bin/true")
+        if list(room.place.iterdir()):
+            raise Failed(f"gait record {options[0]} wrote {next(room.place.iterdir()).name}")
+
+
+@case
+def info_is_json_when_asked(room):
+    done = room.passes("info", "--json", room.shared.trace)
+    check = subprocess.run([sys.executable, "-m", "json.tool"], input=done.stdout, capture_output=True, check=False)
+    require(check.returncode == 0, done, "prints no JSON")
+
+
+@case
+def limit_is_obeyed(room):
+    done = room.passes("dump", "--format=lackey", "--limit", "5", room.shared.trace)
+    whole = room.passes("dump", "--format=lackey", room.shared.trace)
+    require(done.stdout == b"".join(whole.stdout.splitlines(True)[:5]), done, "does not print the first 5 events")
+
+
+@case
+def ordinary_user_can_record(room):
+    if os.geteuid() != 0:
+        raise Skipped("the tests are run by an ordinary user already")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    room.place.chmod(0o755)
+    shutil.copy(room.gait, room.place / "gait")
+    (room.place / "gait").chmod(0o755)
+    mine, closed = room.place / "mine", room.place / "closed"
+    mine.mkdir()
+    os.chown(mine, 65534, 65534)
+    closed.mkdir()
+    room.gait = str(room.place / "gait")
+    room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", "exit 7", status=7, prefix=user, cwd=mine)
+    room.passes("verify", "x.gait", prefix=user, cwd=mine)
+    room.refuses("record", "--", "/bin/true", prefix=user, cwd=closed, says="true.gait")
+    secret = room.path("secret.gait", room.shared.trace.read_bytes(), 0o600)
+    room.refuses("info", secret, prefix=user, cwd=mine, says="secret.gait")
+    room.refuses("record", "--", room.path("hidden", b"", 0o700), prefix=user, cwd=mine, says="hidden")
+
+
+# -- The runner --------------------------------------------------------------------------------------------------------
+
+class Shared:
+    """What many cases use: two tiny programs and the trace of one."""
+
+    def __init__(self, gait, place):
+        place.mkdir()
+        self.tiny, self.fault = (self.build(place, name) for name in ("tiny", "fault"))
+        self.trace = place / "tiny.gait"
+        argv = [str(gait), "record", "-o", str(self.trace), "--", self.tiny]
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"not ok setup: did not end within {SECONDS} s\n    {shlex.join(argv)}")
+        if done.returncode or done.stdout != b"tiny\n" or not self.trace.exists():
+            sys.exit(f"not ok setup: cannot record a tiny program: {ended(done)}\n    {shlex.join(argv)}")
+
+    def build(self, place, name):
+        out = str(place / name)
+        subprocess.run(["gcc", "-nostdlib", "-static", "-no-pie", "-o", out, HERE / f"{name}.S"], check=True)
+        return out
+
+
+def run_case(function, gait, shared, top):
+    """Return the verdict of one case and a line to print."""
+    name = function.__name__
+    place = top / name
+    place.mkdir()
+    try:
+        function(Room(gait, shared, place))
+    except Skipped as e:
+        return "skipped", f"skipped {name}: {e}"
+    except Failed as e:
+        return "failed", f"not ok {name}: {e}"
+    except (OSError, subprocess.SubprocessError) as e:
+        return "failed", f"not ok {name}: {e}\n    tests/cli/run.py {name}"
+    shutil.rmtree(place)
+    return "passed", ""
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    p.add_argument("names", nargs="*", help="only the cases whose names contain one of these")
+    p.add_argument("--gait", type=Path, default=ROOT / "build/gait", help="default: build/gait")
+    args = p.parse_args()
+    gait = args.gait.resolve()
+    if not gait.exists():
+        p.error(f"{gait} does not exist; run make first")
+    wanted = [c for c in CASES if not args.names or any(n in c.__name__ for n in args.names)]
+    # Directly under the temporary directory, so that an ordinary user can reach it.
+    top = Path(tempfile.mkdtemp(prefix="gait-cli-"))
+    top.chmod(0o755)
+    shared = Shared(gait, top / "shared")
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for function in wanted:
+        verdict, line = run_case(function, gait, shared, top)
+        counts[verdict] += 1
+        if line:
+            print(line, flush=True)
+    print(f"{counts['passed']} passed, {counts['failed']} failed"
+          + (f", {counts['skipped']} skipped" if counts["skipped"] else ""))
+    if counts["failed"]:
+        print(f"kept {top}")
+        return 1
+    shutil.rmtree(top)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
