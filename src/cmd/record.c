@@ -52,7 +52,7 @@ static void print_stats(const struct run_result *r)
         {"units", s->units},           {"  translated ahead", s->ahead},  {"instructions in units", s->insns},
         {"app code bytes", s->app_bytes}, {"cache bytes", s->cache_bytes}, {"links", s->links},
         {"doors", s->doors},           {"requests", s->requests},         {"gates", s->gates},
-        {"indirect misses", s->indirect_misses}, {"system calls", s->syscalls}, {"buffers", s->buffers},
+        {"indirect misses", s->indirect_misses}, {"return misses", s->return_misses}, {"system calls", s->syscalls}, {"buffers", s->buffers},
         {"waits for a buffer", s->buffer_waits}, {"record bytes", s->record_bytes},
         {"records", r->counts.records}, {"instructions", r->counts.instructions}, {"loads", r->counts.loads},
         {"stores", r->counts.stores},  {"modifies", r->counts.modifies},

@@ -134,6 +134,19 @@ static struct trace_lengths lengths_of(const struct unit_table *t)
                                   (u32)t->code.n};
 }
 
+/* The lengths up to the last whole unit. The translator may be adding another one right now: it
+ * fills the other arrays first and the units last. */
+static struct trace_lengths whole_lengths_of(const struct unit_table *t)
+{
+    size_t n = load_acquire(&t->units.n);
+    if (n == 0)
+        return (struct trace_lengths){0};
+    const struct unit *u = &t->units.v[n - 1];
+    const struct unit_insn *last = &t->insns.v[u->insn0 + u->n_insns - 1];
+    return (struct trace_lengths){(u32)n, u->insn0 + u->n_insns, u->ref0 + u->n_refs,
+                                  u->exit0 + u->n_exits, last->bytes + last->len};
+}
+
 static bool lengths_equal(struct trace_lengths a, struct trace_lengths b)
 {
     return a.units == b.units && a.insns == b.insns && a.refs == b.refs && a.exits == b.exits &&
@@ -178,7 +191,7 @@ static int write_slices(struct trace_writer *w, const struct unit_table *t,
 
 int trace_write_units(struct trace_writer *w, const struct unit_table *t, struct err *e)
 {
-    struct trace_lengths all = lengths_of(t);
+    struct trace_lengths all = whole_lengths_of(t);
     while (!lengths_equal(w->written, all))
         if (write_slices(w, t, all, e))
             return -1;
@@ -188,6 +201,9 @@ int trace_write_units(struct trace_writer *w, const struct unit_table *t, struct
 int trace_write_records(struct trace_writer *w, u32 thread, const void *data, size_t size,
                         struct err *e)
 {
+    /* The number comes out of pages that the program can write. */
+    if (thread >= TRACE_THREAD_LIMIT)
+        return err_set(e, "the program says that it has a thread number %u", thread);
     return store_append(&w->store, CHUNK_records, thread, data, size, e);
 }
 

@@ -11,9 +11,9 @@
  *     trace_writer_close(&w, &summary, &e);
  *
  * Units must be written before the records that use them, so call trace_write_units before each
- * trace_write_records (it does nothing when nothing is new), with the table locked. After any of
- * these has returned -1 the file is readable up to there, and only the close remains to be called.
- */
+ * trace_write_records; it does nothing when nothing is new. The translator may append to the table
+ * meanwhile if its arrays never move and units.n is stored last, with release. After any of these
+ * has returned -1 the file is readable up to there, and only the close remains to be called. */
 #ifndef TRACE_H
 #define TRACE_H
 

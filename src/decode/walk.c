@@ -22,14 +22,25 @@ void walk_fini(struct walk *w)
 static int fault_at(const struct walk *w, u64 at, const char *what, struct err *e)
 {
     const struct store_chunk *c = &w->trace->pieces.v[w->piece].chunk;
-    return err_set(e, "%s: chunk %lu at offset %lu: the record at byte %lu: %s",
-                   w->trace->store.path, (unsigned long)c->sequence, (unsigned long)c->offset,
-                   (unsigned long)at, what);
+    return err_set(e, "%s: chunk %lu at offset %lu, record at byte %lu: %s", w->trace->store.path,
+                   (unsigned long)c->sequence, (unsigned long)c->offset, (unsigned long)at, what);
 }
 
 int walk_fault(const struct walk *w, u32 i, const char *what, struct err *e)
 {
     return fault_at(w, w->at + w->batch->record_at[i], what, e);
+}
+
+/* Where the decoder stopped with an error: behind the last record that it took. */
+static int decode_fault(const struct walk *w, const char *what, struct err *e)
+{
+    const struct batch *b = w->batch;
+    u64 at = w->next;
+    if (b->n_records) {
+        at += b->record_at[b->n_records - 1];
+        at += RECORD_SLOTS_AT + 8ul * w->records.v[at];
+    }
+    return fault_at(w, at, what, e);
 }
 
 /* Make sure that there is a chunk with bytes left: 1, or 0 at the end of the trace, or -1. */
@@ -49,20 +60,17 @@ static int have_records(struct walk *w, struct err *e)
     return 1;
 }
 
-/* Keep count of what was shown of a record that spans batches. */
-static void note_ends(struct walk *w)
+/* Keep count of what was shown of a record that spans batches: it was not consumed. */
+static void note_ends(struct walk *w, u64 used)
 {
     const struct batch *b = w->batch;
+    u32 size;
     w->continues = w->unfinished;
     w->shown_before = w->shown;
-    w->unfinished = w->decoder.unfinished;
-    if (!w->unfinished)
-        return;
-    u32 size;
-    if (b->n_refs > b->first[b->n_records - 1])
+    w->unfinished = b->n_records && b->record_at[b->n_records - 1] == used;
+    w->shown = w->continues && b->n_records == 1 ? w->shown_before : 0;
+    if (w->unfinished && b->n_refs > b->first[b->n_records - 1])
         w->shown = walk_ref(w, b->n_refs - 1, &size)->insn + 1u;
-    else if (!(w->continues && b->n_records == 1))
-        w->shown = 0;
 }
 
 int walk_next(struct walk *w, struct err *e)
@@ -75,12 +83,12 @@ int walk_next(struct walk *w, struct err *e)
     s64 used = decode_batch(&w->decoder, w->records.v + w->next, w->records.n - w->next, w->batch,
                             &ended, &cause);
     if (used < 0)
-        return fault_at(w, w->next, cause.text, e);
+        return decode_fault(w, cause.text, e);
+    if (!w->batch->n_records && !ended)
+        return fault_at(w, w->next, "it is cut off", e);
     w->at = w->next;
     w->next = ended ? w->records.n : w->next + (size_t)used;
-    note_ends(w);
-    if (used == 0 && !w->batch->n_records && !ended)
-        return fault_at(w, w->next, "it is cut short", e);
+    note_ends(w, (u64)used);
     return 1;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A whole trace as batches: every chunk of records in the order of the file, decoded.
  *
- * A consumer looks at walk.batch after each walk_next. A huge rep instruction is given out over
- * several batches: walk_share says which instructions of a record the current batch is the first to
+ * A consumer looks at walk.batch after each walk_next. A record with many accesses may be given out
+ * over several batches: walk_share says which of its instructions the current batch is the first to
  * show, so that none is counted twice. */
 #ifndef WALK_H
 #define WALK_H

@@ -16,6 +16,7 @@ guest_head:
     .long guest_gate - guest_head
     .long guest_state - guest_head
     .long guest_indirect - guest_head
+    .long guest_landing - guest_head
     .long guest_syscall - guest_head
 
     .text
@@ -96,7 +97,18 @@ guest_state:
     call on_state
     jmp resume
 
-/* An indirect branch missed; rcx = its app target. */
+/* A return missed; rcx = its app target. Its slot holds a cache address: put back what the program has there. */
+guest_landing:
+    mov %rcx, -8(%rsp)
+    mov %r11, %gs:T_PTR
+    mov %rcx, %gs:T_PC
+    mov %gs:T_RCX, %rcx
+    mov %gs:T_RDX, %rdx
+    save
+    call on_landing
+    jmp resume
+
+/* An indirect jump or call missed; rcx = its app target. */
 guest_indirect:
     mov %r11, %gs:T_PTR
     mov %rcx, %gs:T_PC

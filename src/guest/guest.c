@@ -266,8 +266,8 @@ void on_state(struct thread *t)
     t->resume = t->reason;
 }
 
-/* Find the unit of t->pc without the host; fill the jump table's entry for next time. */
-static u64 look_up(struct thread *t)
+/* Find the unit of t->pc without the host; fill the jump tables' entries for next time. */
+static u64 look_up(struct thread *t, bool is_return)
 {
     const struct index_entry *v = (const struct index_entry *)(const void *)(wire(t) + WIRE_INDEX_OFF);
     u32 mask = (1u << WIRE_INDEX_LOG2) - 1;
@@ -278,10 +278,10 @@ static u64 look_up(struct thread *t)
         if (pc != t->pc)
             continue;
         u64 cache = (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF;
-        u32 entry = load_relaxed(&v[i].entry), door = load_relaxed(&v[i].door);
+        u32 entry = load_relaxed(&v[i].entry), door = load_relaxed(is_return ? &v[i].landing : &v[i].door);
         if (!entry || !door)
             return 0;
-        u64 *jump = (u64 *)(uintptr_t)control(t)->jump;
+        u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
         store_relaxed(&jump[pc & t->jump_mask], cache + door);
         return cache + entry;
     }
@@ -290,9 +290,17 @@ static u64 look_up(struct thread *t)
 void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
-    t->resume = look_up(t);
+    t->resume = look_up(t, false);
     if (!t->resume)
         go_to(t, ask(t, REQ_translate_pc, t->pc));
+}
+
+void on_landing(struct thread *t)
+{
+    t->n_return_misses++;
+    t->resume = look_up(t, true);
+    if (!t->resume)
+        go_to(t, ask(t, REQ_translate_return, t->pc));
 }
 
 /* -- System calls ----------------------------------------------------------------------------- */

@@ -126,7 +126,7 @@ static void collect(struct session *s)
     const struct thread *t = session_thread(s, 0);
     struct translate_stats x = translator_stats(s->translator);
     *r = (struct run_stats){.seconds = r->seconds, .requests = t->n_requests, .gates = t->n_gates,
-                            .indirect_misses = t->n_indirect_misses, .syscalls = t->n_syscalls,
+                            .indirect_misses = t->n_indirect_misses, .return_misses = t->n_return_misses, .syscalls = t->n_syscalls,
                             .buffer_waits = s->control->n_waits, .buffers = s->drained,
                             .record_bytes = s->record_bytes, .units = x.units, .insns = x.insns,
                             .app_bytes = x.app_bytes, .cache_bytes = x.cache_bytes, .ahead = x.ahead,

@@ -19,7 +19,7 @@ struct run_options {
 
 struct run_stats {
     double seconds;
-    u64 requests, gates, indirect_misses, syscalls, buffer_waits, buffers, record_bytes;
+    u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers, record_bytes;
     u64 units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 

@@ -104,9 +104,9 @@ static int choose_addresses(struct session *s, struct err *e)
         at += step;
     s->base = is_free(maps, n, at, WIRE_SIZE) ? at : 0;
     s->jump = 0;
-    for (u64 j = 0x7f000000; j > 0x10000000 && !s->jump; j -= WIRE_JUMP_SIZE) {
-        bool clear_of_wire = j + WIRE_JUMP_SIZE <= s->base || j >= s->base + WIRE_SIZE;
-        if (clear_of_wire && is_free(maps, n, j, WIRE_JUMP_SIZE))
+    for (u64 j = 0x7f000000; j > 0x10000000 && !s->jump; j -= WIRE_JUMP_AREA) {
+        bool clear_of_wire = j + WIRE_JUMP_AREA <= s->base || j >= s->base + WIRE_SIZE;
+        if (clear_of_wire && is_free(maps, n, j, WIRE_JUMP_AREA))
             s->jump = j;
     }
     free(maps);
@@ -171,7 +171,7 @@ static int map_there(struct remote *m, int fd, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (remote_map(m, (u64)fd, s->base + parts[i].offset, &parts[i], e) < 0)
             return -1;
-    struct part jump = {WIRE_JUMP_OFF, WIRE_JUMP_SIZE, PROT_READ | PROT_WRITE};
+    struct part jump = {WIRE_JUMP_OFF, WIRE_JUMP_AREA, PROT_READ | PROT_WRITE};
     return remote_map(m, (u64)fd, s->jump, &jump, e);
 }
 
@@ -201,7 +201,7 @@ static int share_pages(struct session *s, struct err *e)
 /* The blob begins with a magic word, a version, and the offsets of its entry points. */
 static void place_guest(struct session *s)
 {
-    u32 head[9];
+    u32 head[10];
     size_t size = (size_t)(guest_blob_end - guest_blob);
     check(size <= WIRE_GUEST_SIZE);
     memcpy(s->wire + WIRE_GUEST_OFF, guest_blob, size);
@@ -209,7 +209,8 @@ static void place_guest(struct session *s)
     check(!memcmp(guest_blob, "GAITGUST", 8) && head[2] == WIRE_VERSION);
     u64 at = s->base + WIRE_GUEST_OFF;
     s->guest = (struct guest_points){.start = at + head[3], .exit = at + head[4], .gate = at + head[5],
-                                     .state = at + head[6], .indirect = at + head[7], .syscall = at + head[8]};
+                                     .state = at + head[6], .indirect = at + head[7], .landing = at + head[8],
+                                     .syscall = at + head[9]};
 }
 
 static void fill_control(struct session *s)

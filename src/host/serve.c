@@ -68,7 +68,10 @@ static u64 answer(struct session *s, struct thread *t)
         at = translate_exit(s->translator, (u32)arg, &why);
         break;
     case REQ_translate_pc:
-        at = translate_pc(s->translator, (struct app_pc){arg}, true, &why);
+        at = translate_pc(s->translator, (struct app_pc){arg}, BY_JUMP, &why);
+        break;
+    case REQ_translate_return:
+        at = translate_pc(s->translator, (struct app_pc){arg}, BY_RETURN, &why);
         break;
     case REQ_memory_changed:
         forget_code(s);

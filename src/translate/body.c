@@ -139,16 +139,18 @@ static void emit_gate(struct builder *b, bool flags_are_live)
 /* -- Plain instructions ----------------------------------------------------------------------- */
 
 /* Borrowed registers for one instruction, put back after it. */
+enum { LOAN_LIMIT = 4 };
 struct loan {
-    u8 reg[3];
+    u8 reg[LOAN_LIMIT];
     u8 n;
 };
-static const u32 loan_slot[3] = {T_SPILL0, T_SPILL1, T_RCX};
+static const u32 loan_slot[LOAN_LIMIT] = {T_SPILL0, T_SPILL1, T_SPILL2, T_SPILL3};
 
-static u8 borrow(struct builder *b, const struct insn *in, struct loan *l)
+/* Borrow a register that the instruction does not name; one of the low ones if it is to stand in an operand's place. */
+static u8 borrow(struct builder *b, const struct insn *in, struct loan *l, bool stands_in)
 {
-    static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI};
-    for (size_t i = 0; i < sizeof candidates; i++) {
+    static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI, RBP, R8, R9, R10, R12, R13, R14, R15};
+    for (size_t i = 0; i < (stands_in ? 6 : sizeof candidates); i++) {
         u8 r = candidates[i];
         bool taken = in->names & LIVE_REG(r);
         for (u8 k = 0; k < l->n; k++)
@@ -201,36 +203,6 @@ static bool emit_far_in_place(struct builder *b, const struct insn *in, u64 targ
     return true;
 }
 
-/* Compute the linear address of a gs: operand into reg: gs itself is ours. */
-static void emit_gs_address(struct builder *b, const struct insn *in, u8 reg, u8 r11_as)
-{
-    const ZydisDecodedOperandMem *m = NULL;
-    for (int i = 0; i < in->z.operand_count_visible && !m; i++)
-        if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
-            m = &in->op[i].mem;
-    u8 base = insn_gpr(m->base), index = insn_gpr(m->index);
-    u64 rip;
-    if (insn_rip_target(in, &rip) || (base == REG_NONE && index == REG_NONE)) {
-        u64 at = m->base == ZYDIS_REGISTER_NONE ? (u64)m->disp.value : rip;
-        emit_imm(b->e, reg, in->z.address_width == 32 ? (u32)at : at);
-    } else {
-        ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_LEA, .operand_count = 2};
-        ZydisRegister width = in->z.address_width == 32 ? ZYDIS_REGISTER_EAX : ZYDIS_REGISTER_RAX;
-        q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
-        q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + reg);
-        q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
-        q.operands[1].mem.size = 8;
-        if (base != REG_NONE)
-            q.operands[1].mem.base = (ZydisRegister)(width + (base == R11 ? r11_as : base));
-        if (index != REG_NONE) {
-            q.operands[1].mem.index = (ZydisRegister)(width + (index == R11 ? r11_as : index));
-            q.operands[1].mem.scale = m->scale;
-        }
-        q.operands[1].mem.displacement = m->disp.value;
-        emit_request(b->e, &q);
-    }
-}
-
 static bool refuse(struct builder *b, const struct insn *in)
 {
     char name[64];
@@ -240,36 +212,34 @@ static bool refuse(struct builder *b, const struct insn *in)
     return false;
 }
 
-/* The linear address of a gs: operand needs a second register for the base. */
-static bool emit_gs_operand(struct builder *b, const struct insn *in, struct loan *l, struct rewrite *rw)
+/* gs is ours. An instruction that goes through it runs with the program's base in place; two borrowed registers hold
+ * both bases meanwhile. Slow, but right for every form, and hardly any program uses gs. */
+static bool emit_enter_gs(struct builder *b, const struct insn *in, struct loan *l)
 {
-    if (in->is_rep || in->z.meta.category == ZYDIS_CATEGORY_STRINGOP)
+    u8 ours = borrow(b, in, l, false), theirs = borrow(b, in, l, false);
+    if (ours == REG_NONE || theirs == REG_NONE)
         return false;
-    rw->gs_as = borrow(b, in, l);
-    if (rw->gs_as == REG_NONE)
-        return false;
-    emit_gs_address(b, in, rw->gs_as, rw->r11_as);
-    struct loan pair = *l;
-    u8 base = pair.n < 3 ? borrow(b, in, &pair) : REG_NONE;
-    if (base == REG_NONE)
-        return false;
-    emit_gs_load(b->e, base, T_APP_GS);
-    u8 lea[] = {0x48, 0x8d, (u8)(0x04 | rw->gs_as << 3), (u8)(base << 3 | rw->gs_as)}; /* lea a, [a + base] */
-    emit_bytes(b->e, lea, sizeof lea);
-    emit_gs_load(b->e, base, loan_slot[pair.n - 1]);
+    emit_gs_load(b->e, ours, T_SELF);
+    emit_gs_load(b->e, theirs, T_APP_GS);
+    emit_wrgsbase(b->e, theirs);
     return true;
+}
+
+static void emit_leave_gs(struct builder *b, const struct loan *l)
+{
+    emit_wrgsbase(b->e, l->reg[l->n - 2]);
 }
 
 static bool emit_plain(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
-    struct rewrite rw = {REG_NONE, REG_NONE, REG_NONE};
+    struct rewrite rw = {REG_NONE, REG_NONE};
     struct loan loan = {.n = 0};
     u64 target;
-    bool far = insn_rip_target(in, &target) && !is_near(b, target) && !insn_uses_gs(in);
-    bool uses_r11 = in->names & LIVE_REG(R11);
+    bool through_gs = insn_uses_gs(in), uses_r11 = in->names & LIVE_REG(R11);
+    bool far = insn_rip_target(in, &target) && !is_near(b, target);
     if (uses_r11) {
-        rw.r11_as = b->r11_in = borrow(b, in, &loan);
+        rw.r11_as = b->r11_in = borrow(b, in, &loan, true);
         if (rw.r11_as == REG_NONE)
             return refuse(b, in);
         if (in->reads & LIVE_REG(R11))
@@ -277,18 +247,21 @@ static bool emit_plain(struct builder *b, u32 i)
     }
     if (!slots_before(b, i))
         return refuse(b, in);
-    if (insn_uses_gs(in) && !emit_gs_operand(b, in, &loan, &rw))
-        return refuse(b, in);
-    if (!(far && emit_far_in_place(b, in, target))) {
-        if (far) {
-            rw.rip_as = borrow(b, in, &loan);
-            if (rw.rip_as == REG_NONE)
-                return refuse(b, in);
-            emit_imm(b->e, rw.rip_as, target);
-        }
-        if (!rewrite_insn(b->e, in, rw))
+    if (far && !through_gs && emit_far_in_place(b, in, target))
+        goto done;
+    if (far) {
+        rw.rip_as = borrow(b, in, &loan, true);
+        if (rw.rip_as == REG_NONE)
             return refuse(b, in);
+        emit_imm(b->e, rw.rip_as, target);
     }
+    if (through_gs && !emit_enter_gs(b, in, &loan))
+        return refuse(b, in);
+    if (!rewrite_insn(b->e, in, rw))
+        return refuse(b, in);
+    if (through_gs)
+        emit_leave_gs(b, &loan);
+done:
     if (uses_r11 && (in->changes & LIVE_REG(R11)))
         emit_gs_store(b->e, rw.r11_as, T_APP_R11);
     slots_after(b, i);
@@ -321,9 +294,13 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
     emit_32(e, (u32)t->config.jump);
 }
 
-/* Verify that rcx is pc, leave to the guest if not, and restore the program's rcx and rdx. */
-static void emit_verify(struct translator *t, struct emit *e, u64 pc, u64 pc_const)
+/* Verify that rcx is pc, leave to the guest if not, and restore the program's rcx and rdx. A return has left a cache
+ * address below the stack pointer, where the program has its return address: put that back first. */
+static void emit_verify(struct translator *t, struct emit *e, u64 pc, u64 pc_const, enum arrival by)
 {
+    u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
+    if (by == BY_RETURN)
+        emit_store(e, RCX, RSP, -8);
     if (flags_live_at(t, pc, LIVE_FLAGS)) {
         const u8 lea[] = {0x48, 0x8d, 0x0c, 0x11}; /* lea rcx, [rcx + rdx] */
         emit_imm(e, RDX, 0 - pc);
@@ -333,14 +310,14 @@ static void emit_verify(struct translator *t, struct emit *e, u64 pc, u64 pc_con
         emit_bytes(e, jrcxz, sizeof jrcxz);
         emit_imm(e, RDX, pc);
         emit_bytes(e, lea, sizeof lea);
-        emit_jmp(e, t->config.guest.indirect);
+        emit_jmp(e, miss);
         if (!e->full)
             jump[1] = (u8)(e->p - jump - 2);
     } else {
         const u8 cmp[] = {0x48, 0x3b, 0x0d}; /* cmp rcx, [rip + pc_const] */
         emit_bytes(e, cmp, sizeof cmp);
         emit_32(e, (u32)(pc_const - (emit_here(e) + 4)));
-        emit_jcc(e, CC_NE, t->config.guest.indirect);
+        emit_jcc(e, CC_NE, miss);
     }
     emit_gs_load(e, RCX, T_RCX);
     emit_gs_load(e, RDX, T_RDX);
@@ -357,11 +334,11 @@ static u64 emit_constant(struct translator *t, u64 value)
     return at;
 }
 
-u32 body_door(struct translator *t, struct emit *e, u64 pc)
+u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 pc_const = emit_constant(t, pc);
     u32 at = cache_offset(t, emit_here(e));
-    emit_verify(t, e, pc, pc_const);
+    emit_verify(t, e, pc, pc_const, by);
     return at;
 }
 
@@ -369,10 +346,9 @@ u32 body_door(struct translator *t, struct emit *e, u64 pc)
 static bool emit_target(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
-    struct rewrite rw = {REG_NONE, REG_NONE, REG_NONE};
+    struct rewrite rw = {REG_NONE, REG_NONE};
+    struct loan loan = {.n = 0};
     u64 address;
-    if (insn_uses_gs(in))
-        return refuse(b, in);
     if (in->names & LIVE_REG(R11)) {
         rw.r11_as = b->r11_in = in->names & LIVE_REG(RCX) ? RDX : RCX;
         emit_gs_load(b->e, rw.r11_as, T_APP_R11);
@@ -389,7 +365,17 @@ static bool emit_target(struct builder *b, u32 i)
         emit_imm(b->e, RCX, address);
         emit_load(b->e, RCX, RCX, 0);
     } else {
+        bool through_gs = insn_uses_gs(in);
+        if (through_gs) { /* rcx and rdx are in use: let no loan take them */
+            struct insn busy = *in;
+            busy.names |= LIVE_REG(RCX) | LIVE_REG(RDX);
+            if (!emit_enter_gs(b, &busy, &loan))
+                return refuse(b, in);
+        }
         rewrite_target_load(b->e, in, RCX, rw);
+        if (through_gs)
+            emit_leave_gs(b, &loan);
+        give_back(b, &loan);
     }
     return true;
 }
@@ -428,24 +414,18 @@ static bool emit_ret(struct builder *b, u32 i)
     emit_advance(b, b->e);
     emit_save_pair(b);
     emit_load(b->e, RCX, RSP, 0);
-    if (b->t->config.strict) {
-        s64 step = 8 + (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s64)in->op[0].imm.value.u : 0);
-        emit_lea(b->e, RSP, RSP, (s32)step);
+    bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    if (b->t->config.strict || has_count) { /* with a count, the landing would not know where the return slot was */
+        emit_lea(b->e, RSP, RSP, 8 + (has_count ? (s32)(u16)in->op[0].imm.value.u : 0));
         emit_table_jmp(b->t, b->e);
         return true;
     }
     emit_table_index(b->t, b->e);
     const u8 load[] = {0x48, 0x8b, 0x14, 0xd5}; /* mov rdx, [rdx*8 + table] */
     emit_bytes(b->e, load, sizeof load);
-    emit_32(b->e, (u32)b->t->config.jump);
+    emit_32(b->e, (u32)(b->t->config.jump + WIRE_JUMP_SIZE));
     emit_store(b->e, RDX, RSP, 0);
-    if (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-        emit_8(b->e, 0xc2);
-        emit_8(b->e, (u8)in->op[0].imm.value.u);
-        emit_8(b->e, (u8)(in->op[0].imm.value.u >> 8));
-    } else {
-        emit_8(b->e, 0xc3);
-    }
+    emit_8(b->e, 0xc3);
     return true;
 }
 
@@ -463,7 +443,7 @@ static void emit_call_and_pad(struct builder *b, u64 return_pc, u64 return_const
     emit_32(e, 0);
     b->pad = cache_offset(b->t, emit_here(e));
     b->pad_pc = return_pc;
-    emit_verify(b->t, e, return_pc, return_const);
+    emit_verify(b->t, e, return_pc, return_const, BY_RETURN);
     emit_linked_jmp(b, e, k);
     if (e->full)
         return;
@@ -590,11 +570,64 @@ static void emit_syscall(struct builder *b, u32 i)
     emit_linked_jmp(b, b->e, k);
 }
 
+/* rdgsbase and wrgsbase speak of the program's gs, which is a number in the thread block. */
+static void emit_gsbase(struct builder *b, const struct insn *in)
+{
+    u8 reg = insn_gpr(in->op[0].reg.value), holder = reg == R11 ? RCX : reg;
+    bool wide = in->op[0].size == 64, write = in->z.mnemonic == ZYDIS_MNEMONIC_WRGSBASE;
+    emit_gs_store(b->e, RCX, T_SPILL0);
+    if (write && reg == R11)
+        emit_gs_load(b->e, RCX, T_APP_R11);
+    if (write && !wide) { /* the upper half must be clear; a copy, since the register itself must stay */
+        u8 mov[] = {holder >= 8 ? 0x44 : 0x40, 0x89, (u8)(0xc1 | (holder & 7) << 3)}; /* mov ecx, holder */
+        emit_bytes(b->e, mov, sizeof mov);
+        holder = RCX;
+    }
+    if (write) {
+        emit_gs_store(b->e, holder, T_APP_GS);
+    } else if (wide) {
+        emit_gs_load(b->e, holder, T_APP_GS);
+    } else {
+        u8 load[] = {0x65, holder >= 8 ? 0x44 : 0x40, 0x8b, (u8)(0x04 | (holder & 7) << 3), 0x25};
+        emit_bytes(b->e, load, sizeof load);
+        emit_32(b->e, T_APP_GS);
+    }
+    if (!write && reg == R11)
+        emit_gs_store(b->e, RCX, T_APP_R11);
+    if (write || reg != RCX)
+        emit_gs_load(b->e, RCX, T_SPILL0);
+}
+
+/* Loading the gs selector resets the base. The register keeps our base, so only the program's number changes; a
+ * selector that would fault is not noticed. */
+static bool emit_gs_selector(struct builder *b, u32 i)
+{
+    const struct insn *in = &b->insn[i];
+    if (!slots_before(b, i))
+        return refuse(b, in);
+    const u8 clear[] = {0x65, 0x48, 0xc7, 0x04, 0x25}; /* mov qword gs:[T_APP_GS], 0 */
+    emit_bytes(b->e, clear, sizeof clear);
+    emit_32(b->e, T_APP_GS);
+    emit_32(b->e, 0);
+    if (in->z.mnemonic == ZYDIS_MNEMONIC_POP)
+        emit_lea(b->e, RSP, RSP, in->z.operand_width / 8);
+    values_step(&b->values, in);
+    return true;
+}
+
+static bool writes_gs_selector(const struct insn *in)
+{
+    return (in->z.mnemonic == ZYDIS_MNEMONIC_POP || in->z.mnemonic == ZYDIS_MNEMONIC_MOV) &&
+           in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && in->op[0].reg.value == ZYDIS_REGISTER_GS;
+}
+
 /* After an instruction that changed a segment base the guest states it anew. */
 static bool emit_state_change(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
-    if (!emit_plain(b, i))
+    if (in->z.mnemonic == ZYDIS_MNEMONIC_WRGSBASE)
+        emit_gsbase(b, in);
+    else if (writes_gs_selector(in) ? !emit_gs_selector(b, i) : !emit_plain(b, i))
         return false;
     slots_settle_rsp(b);
     u32 k = add_exit(b, i + 1, EXIT_STATE, in->pc + in->len);
@@ -626,7 +659,11 @@ static bool emit_one(struct builder *b, u32 i)
     bool last = i + 1 == b->n_insns && !b->falls_off;
     switch (in->class) {
     case INSN_PLAIN:
-        return emit_plain(b, i);
+        if (in->z.mnemonic != ZYDIS_MNEMONIC_RDGSBASE)
+            return emit_plain(b, i);
+        emit_gsbase(b, in);
+        values_step(&b->values, in);
+        return true;
     case INSN_JMP:
         return true;
     case INSN_JCC:

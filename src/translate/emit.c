@@ -167,6 +167,12 @@ void emit_header(struct emit *e, u32 header, s32 disp)
     emit_32(e, header);
 }
 
+void emit_wrgsbase(struct emit *e, u8 reg)
+{
+    u8 b[] = {0xf3, rex_w(0, reg), 0x0f, 0xae, (u8)(0xd8 | (reg & 7))};
+    emit_bytes(e, b, sizeof b);
+}
+
 void emit_gate_compare(struct emit *e)
 {
     u8 b[] = {0x65, 0x4c, 0x3b, 0x1c, 0x25};

@@ -39,6 +39,7 @@ void emit_lea(struct emit *e, u8 reg, u8 base, s32 disp);    /* lea reg, [base+d
 void emit_jmp(struct emit *e, u64 target);                   /* jmp rel32 */
 void emit_jcc(struct emit *e, u8 cc, u64 target);            /* jcc rel32 */
 void emit_header(struct emit *e, u32 header, s32 disp);      /* mov dword [r11+disp], header */
+void emit_wrgsbase(struct emit *e, u8 reg);                  /* wrgsbase reg */
 void emit_gate_compare(struct emit *e);                      /* cmp r11, gs:[T_LIMIT]; changes flags */
 
 /* The rare rest goes through Zydis' encoder. */

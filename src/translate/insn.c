@@ -21,6 +21,7 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic m)
     case ZYDIS_MNEMONIC_SYSCALL:
         return INSN_SYSCALL;
     case ZYDIS_MNEMONIC_WRFSBASE:
+    case ZYDIS_MNEMONIC_WRGSBASE:
         return INSN_STATE;
     case ZYDIS_MNEMONIC_INT3:
     case ZYDIS_MNEMONIC_INT1:
@@ -31,15 +32,13 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic m)
     case ZYDIS_MNEMONIC_CLI:
     case ZYDIS_MNEMONIC_STI:
         return INSN_TRAP;
-    /* Not yet: privileged and far control transfers, the other kernel entries, our own segment. */
+    /* Not yet: far control transfers and the other kernel entries. */
     case ZYDIS_MNEMONIC_INT:
     case ZYDIS_MNEMONIC_SYSENTER:
     case ZYDIS_MNEMONIC_IRET:
     case ZYDIS_MNEMONIC_IRETD:
     case ZYDIS_MNEMONIC_IRETQ:
     case ZYDIS_MNEMONIC_XBEGIN:
-    case ZYDIS_MNEMONIC_WRGSBASE:
-    case ZYDIS_MNEMONIC_RDGSBASE:
         return INSN_REFUSED;
     default:
         return INSN_PLAIN;
@@ -182,6 +181,11 @@ static bool clears_itself(const struct insn *in)
            in->op[0].reg.value == in->op[1].reg.value && in->op[0].size >= 32;
 }
 
+static bool is_string(const struct insn *in)
+{
+    return in->z.meta.category == ZYDIS_CATEGORY_STRINGOP || in->z.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
+}
+
 static void note_operands(struct insn *in)
 {
     for (int i = 0; i < in->z.operand_count; i++) {
@@ -193,6 +197,11 @@ static void note_operands(struct insn *in)
     }
     if (clears_itself(in))
         in->reads &= ~LIVE_REG(insn_gpr(in->op[0].reg.value));
+    if (is_string(in)) { /* Zydis 4.0 does not list that cmps and scas move their pointers */
+        u32 moved = in->names & (LIVE_REG(RSI) | LIVE_REG(RDI));
+        in->reads |= moved;
+        in->changes |= moved;
+    }
     if (in->z.mnemonic == ZYDIS_MNEMONIC_XLAT)
         in->reads |= LIVE_REG(RAX), in->names |= LIVE_REG(RAX);
     if (in->class == INSN_SYSCALL || in->class == INSN_TRAP || in->class == INSN_REFUSED) {
@@ -217,11 +226,6 @@ static const ZydisDecoder *decoder(void)
 static bool has_rep(const ZydisDecodedInstruction *z)
 {
     return z->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
-}
-
-static bool is_string(const struct insn *in)
-{
-    return in->z.meta.category == ZYDIS_CATEGORY_STRINGOP || in->z.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
 }
 
 bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size)

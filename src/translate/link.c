@@ -59,20 +59,21 @@ static struct index_entry *index_probe(struct translator *t, u64 pc)
     return NULL;
 }
 
-/* Tell the program where a pc is: the index, and, if there is a door, the jump table. */
+/* Tell the program where a pc is: the index, and, where there are doors, the jump tables. */
 void publish(struct translator *t, const struct place *p)
 {
     struct index_entry *x = index_probe(t, p->pc);
     if (x) {
         store_relaxed(&x->entry, p->entry);
         store_relaxed(&x->door, p->door);
+        store_relaxed(&x->landing, p->landing);
         store_release(&x->pc, p->pc);
     }
-    if (!p->door)
-        return;
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
-    u64 mask = t->has_bmi2 ? JUMP_MASK : 0xffff;
-    store_release(&jump[p->pc & mask], t->cache + p->door);
+    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF), at = p->pc & (t->has_bmi2 ? JUMP_MASK : 0xffff);
+    if (p->door)
+        store_release(&jump[at], t->cache + p->door);
+    if (p->landing)
+        store_release(&jump[JUMP_MASK + 1 + at], t->cache + p->landing);
 }
 
 void ahead_push(struct translator *t, u64 pc)

@@ -163,54 +163,10 @@ static void fix_displacement(const struct insn *in, u8 *code, size_t len, u64 he
     memcpy(code + in->z.raw.disp.offset, &d32, 4);
 }
 
-/* -- gs: operands, through the encoder -------------------------------------------------------- */
-
-static ZydisRegister gpr64(u8 reg)
-{
-    return (ZydisRegister)(ZYDIS_REGISTER_RAX + reg);
-}
-
-/* The same width of another register. */
-static ZydisRegister stand_in(ZydisRegister r, u8 reg)
-{
-    return (ZydisRegister)(r - R11 + reg);
-}
-
-static bool rewrite_gs(struct emit *e, const struct insn *in, struct rewrite rw)
-{
-    ZydisEncoderRequest r;
-    if (!ZYAN_SUCCESS(ZydisEncoderDecodedInstructionToEncoderRequest(&in->z, in->op, in->z.operand_count_visible, &r)))
-        return false;
-    r.prefixes &= ~(ZyanU64)ZYDIS_ATTRIB_HAS_SEGMENT_GS;
-    r.address_size_hint = ZYDIS_ADDRESS_SIZE_HINT_NONE;
-    for (int i = 0; i < r.operand_count; i++) {
-        ZydisEncoderOperand *o = &r.operands[i];
-        if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-            o->mem.base = gpr64(rw.gs_as);
-            o->mem.index = ZYDIS_REGISTER_NONE;
-            o->mem.scale = 0;
-            o->mem.displacement = 0;
-        } else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && insn_gpr(o->reg.value) == R11) {
-            /* ah..bh stand before spl in Zydis' list, so only the wider classes map one to one. */
-            if (in->op[i].size == 8 || rw.r11_as == REG_NONE)
-                return false;
-            o->reg.value = stand_in(o->reg.value, rw.r11_as);
-        }
-    }
-    u8 code[ZYDIS_MAX_INSTRUCTION_LENGTH];
-    ZyanUSize n = sizeof code;
-    if (!ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(&r, code, &n)))
-        return false;
-    emit_bytes(e, code, n);
-    return true;
-}
-
 /* -- The whole -------------------------------------------------------------------------------- */
 
 bool rewrite_insn(struct emit *e, const struct insn *in, struct rewrite rw)
 {
-    if (rw.gs_as != REG_NONE)
-        return rewrite_gs(e, in, rw);
     u8 code[ZYDIS_MAX_INSTRUCTION_LENGTH];
     size_t len = in->len;
     u64 target;
@@ -236,8 +192,9 @@ void rewrite_target_load(struct emit *e, const struct insn *in, u8 reg, struct r
     u8 tail = (u8)(raw->modrm.offset + 1);
     u64 target;
     bool near = insn_rip_target(in, &target);
-    if (memory_operand(in)->mem.segment == ZYDIS_REGISTER_FS)
-        emit_8(e, 0x64);
+    ZydisRegister segment = memory_operand(in)->mem.segment;
+    if (segment == ZYDIS_REGISTER_FS || segment == ZYDIS_REGISTER_GS)
+        emit_8(e, segment == ZYDIS_REGISTER_FS ? 0x64 : 0x65);
     if (in->z.address_width == 32)
         emit_8(e, 0x67);
     emit_8(e, (u8)(0x48 | rex | (reg >> 3) << 2));

@@ -10,12 +10,11 @@
 struct rewrite {
     u8 r11_as; /* the register that stands for the program's r11 */
     u8 rip_as; /* the register that holds the address of a rip-relative operand too far away to reach */
-    u8 gs_as;  /* the register that holds the linear address of a gs: operand */
 };
 
 /* The absolute address of a rip-relative operand; false if there is none. */
 bool insn_rip_target(const struct insn *in, u64 *target);
-/* Is there an explicit gs: operand? The gs register is ours, so it cannot stay. */
+/* Does it go through gs? The gs register is ours. */
 bool insn_uses_gs(const struct insn *in);
 /* Copy with the changes; false if this form cannot be changed. */
 bool rewrite_insn(struct emit *e, const struct insn *in, struct rewrite rw);

@@ -178,7 +178,7 @@ bool slots_before(struct builder *b, u32 i)
     if (b->t->config.events != EVENTS_memory)
         return true;
     int n = insn_accesses(in, a);
-    if (n < 0 || b->n_refs + (u32)n > UNIT_REFS)
+    if (n < 0 || b->n_refs + (u32)n > UNIT_REFS || (n && a[0].op == REF_XRSTOR && a[0].seg == TERM_GS))
         return false;
     u8 count = in->is_rep && n ? store_register(b, RCX) : TERM_NONE;
     for (int k = 0; k < n; k++) {

@@ -75,9 +75,9 @@ void slots_settle_rsp(struct builder *b);
 
 /* body.c: emit a formed unit; the entry's cache offset. */
 bool body_emit(struct builder *b, u32 *entry);
-/* An indirect entry for pc: verify rcx and restore; the caller adds the jump to the unit.
- * Returns its cache offset. */
-u32 body_door(struct translator *t, struct emit *e, u64 pc);
+/* An entry for indirect branches to pc: verify rcx and restore; the caller adds the jump to the unit. Returns its
+ * cache offset. */
+u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);

@@ -28,8 +28,10 @@ static void detect_features(struct translator *t)
 static void init_jump_table(struct translator *t)
 {
     u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
-    for (u64 i = 0; i <= JUMP_MASK; i++)
+    for (u64 i = 0; i <= JUMP_MASK; i++) {
         jump[i] = t->config.guest.indirect;
+        jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
+    }
 }
 
 /* The decoder reads the table while we append to it, so its arrays must never move. */
@@ -158,7 +160,7 @@ static void connect(struct builder *b, u32 number, u32 entry)
     }
     if (b->pad) {
         struct place *r = places_get(&t->places, b->pad_pc);
-        r->door = b->pad;
+        r->landing = b->pad;
         publish(t, r);
     }
 }
@@ -197,16 +199,19 @@ static u32 translate_unit(struct translator *t, u64 pc, struct err *e)
 /* -- Requests --------------------------------------------------------------------------------- */
 
 /* Make the indirect entry of a translated place. */
-static void make_door(struct translator *t, u64 pc)
+static void make_door(struct translator *t, u64 pc, enum arrival by)
 {
-    u32 door = body_door(t, &t->cold, pc);
     struct place *p = places_get(&t->places, pc);
-    emit_jmp(&t->cold, t->cache + p->entry);
-    p->door = door;
-    t->stats.doors++;
+    u32 *door = by == BY_JUMP ? &p->door : &p->landing;
+    if (!*door) {
+        *door = body_door(t, &t->cold, pc, by);
+        emit_jmp(&t->cold, t->cache + p->entry);
+        t->stats.doors++;
+    }
+    publish(t, p);
 }
 
-struct cache_pc translate_pc(struct translator *t, struct app_pc pc, bool indirect, struct err *e)
+struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arrival by, struct err *e)
 {
     struct cache_pc none = {0};
     if (pc.v == 0) {
@@ -219,12 +224,10 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, bool indire
         if (!translate_unit(t, pc.v, e))
             return none;
     }
-    if (indirect) {
+    if (by != BY_LINK) {
         if (!has_room(t, e))
             return none;
-        if (!places_get(&t->places, pc.v)->door)
-            make_door(t, pc.v);
-        publish(t, places_get(&t->places, pc.v));
+        make_door(t, pc.v, by);
     }
     return (struct cache_pc){t->cache + places_get(&t->places, pc.v)->entry};
 }
@@ -236,7 +239,7 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
         err_set(e, "the program asked for exit %u, which does not exist", exit_id);
         return (struct cache_pc){0};
     }
-    return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, false, e);
+    return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, BY_LINK, e);
 }
 
 bool translate_ahead(struct translator *t)

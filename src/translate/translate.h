@@ -15,7 +15,8 @@ struct guest_points {
     u64 exit;     /* r11 = exit id */
     u64 gate;     /* r11 = cache address to go on at */
     u64 state;    /* the same, and write a state record */
-    u64 indirect; /* rcx = app target; the program's rcx and rdx are in the thread block */
+    u64 indirect; /* rcx = app target of a jump or call; the program's rcx and rdx are in the thread block */
+    u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
 };
 
@@ -25,7 +26,7 @@ struct translate_config {
     void *ctx;
     u8 *wire;  /* our mapping of the shared pages, WIRE_SIZE bytes */
     u64 base;  /* where the program maps them */
-    u64 jump;  /* where the program maps the jump table, below 2 GB */
+    u64 jump;  /* where the program maps the jump tables, below 2 GB */
     struct guest_points guest;
     enum events_level events;
     bool no_link;    /* stress: every exit asks */
@@ -44,9 +45,12 @@ struct translator;
 struct translator *translator_new(const struct translate_config *config);
 void translator_free(struct translator *t);
 
-/* Return where the unit at pc starts, translating it if need be, with an indirect entry for it in the jump table and
- * the index if `indirect`. 0 with a sentence if it cannot be translated. */
-struct cache_pc translate_pc(struct translator *t, struct app_pc pc, bool indirect, struct err *e);
+/* How the program came to a pc: that decides which entry it needs next time. */
+enum arrival { BY_LINK, BY_JUMP, BY_RETURN };
+
+/* Return where the unit at pc starts, translating it if need be, with an entry for its kind of arrival in the tables.
+ * 0 with a sentence if it cannot be translated. */
+struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arrival by, struct err *e);
 /* The same for what an exit leads to; links the exit. The exit id comes from the program: it is checked. */
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */

@@ -68,7 +68,6 @@ static bool element_width(u32 w)
 
 static const char *masked_ref_fault(const struct ref *r)
 {
-    bool vector_mask = r->op == REF_MASK_V || r->op == REF_INDEX_V;
     bool indexed = r->op == REF_INDEX_K || r->op == REF_INDEX_V;
     if (r->count == 0 || r->count > VECTOR_BYTES)
         return "a masked reference has an impossible number of elements";
@@ -76,23 +75,45 @@ static const char *masked_ref_fault(const struct ref *r)
         return "a masked reference is larger than a vector";
     if ((indexed || r->op == REF_MASK_V) && !(element_width(r->width) && element_width(r->size)))
         return "a masked reference has impossible elements";
-    if (vector_mask ? !term_is_slot(r->x) : !slot_or_none(r->x))
-        return "a masked reference has no mask";
-    if (indexed && !term_is_slot(r->y))
-        return "a gathering reference has no index";
     return NULL;
+}
+
+/* Which of x, y and z the decoder looks at without asking, as bits 0, 1 and 2. */
+static u32 needed_slots(u8 op)
+{
+    switch (op) {
+    case REF_PLAIN:
+    case REF_LINE:
+        return 0;
+    case REF_REP:
+        return 5;
+    case REF_INDEX_K:
+    case REF_INDEX_V:
+    case REF_XSAVE:
+    case REF_XSAVEC:
+        return 3;
+    case REF_XRSTOR:
+        return 7;
+    default:
+        return 1;
+    }
+}
+
+static bool lacks_slot(const struct ref *r)
+{
+    u32 need = needed_slots(r->op);
+    return (need & 1 && !term_is_slot(r->x)) || (need & 2 && !term_is_slot(r->y)) ||
+           (need & 4 && !term_is_slot(r->z));
 }
 
 static const char *special_ref_fault(const struct ref *r)
 {
+    if (lacks_slot(r))
+        return "a reference lacks a slot";
     switch (r->op) {
-    case REF_PLAIN:
-        return NULL;
     case REF_BIT:
     case REF_LINE:
-        if (r->size & (r->size - 1))
-            return "the size of a reference's cell is not a power of two";
-        return NULL;
+        return r->size & (r->size - 1) ? "a reference's cell is not a power of two" : NULL;
     case REF_MASK_K:
     case REF_PACK_K:
     case REF_ANY_K:

@@ -8,9 +8,9 @@
 /* One memfd holds everything both sides share; the program maps its parts side by side at one base address, close
  * enough to the executable that emitted code reaches its data, and each part to the others, with 32-bit offsets:
  *
- *   base -> | guest text R-X | control, threads RW | index R-- | (jump table) | targets R-- | cache R-X | buffers RW |
+ *   base -> | guest text R-X | control, threads RW | index R-- | (jump tables) | targets R-- | cache R-X | buffers RW |
  *
- * Only the jump table is mapped elsewhere: below 2 GB, so that emitted code can index it without a base register. */
+ * Only the jump tables are mapped elsewhere: below 2 GB, so that emitted code can index them without a base register. */
 #define WIRE_GUEST_OFF   0x0
 #define WIRE_GUEST_SIZE  0x20000
 #define WIRE_CTL_OFF     (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
@@ -20,11 +20,12 @@
 #define WIRE_THREADS     1
 #define WIRE_INDEX_OFF   0x100000
 #define WIRE_INDEX_LOG2  20
-#define WIRE_INDEX_SIZE  (16ul << WIRE_INDEX_LOG2)
+#define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
 #define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
 #define WIRE_JUMP_LOG2   18
 #define WIRE_JUMP_SIZE   (8ul << WIRE_JUMP_LOG2)
-#define WIRE_TARGET_OFF  (WIRE_JUMP_OFF + WIRE_JUMP_SIZE)
+#define WIRE_JUMP_AREA   (2 * WIRE_JUMP_SIZE) /* one table for jumps and calls, one behind it for returns */
+#define WIRE_TARGET_OFF  (WIRE_JUMP_OFF + WIRE_JUMP_AREA)
 #define WIRE_TARGET_SIZE (8ul << 24) /* one per exit id: the app pc it leads to, so that the guest can leave alone */
 #define WIRE_CACHE_OFF   (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
 #define WIRE_CACHE_SIZE  0x20000000ul
@@ -39,6 +40,8 @@
 #define T_RDX       0x18
 #define T_SPILL0    0x20 /* scratch registers of emitted code */
 #define T_SPILL1    0x28
+#define T_SPILL2    0x100
+#define T_SPILL3    0x108
 #define T_PTR       0x30 /* the record pointer while the thread is outside the cache */
 #define T_APP_GS    0x38 /* the program's gs base; the real one is ours */
 #define T_REASON    0x40 /* exit id, or cache address, handed over in r11 */

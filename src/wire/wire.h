@@ -50,6 +50,7 @@ struct thread {
     u64 cloning;
     u64 jump_mask;
     u64 regs[16];
+    u64 more_spill[2];
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -58,7 +59,7 @@ struct thread {
 
     u32 buffer; /* index of the buffer in use */
     u32 number; /* thread number within the process, from 0 */
-    u64 n_requests, n_gates, n_indirect_misses, n_syscalls; /* for --stats */
+    u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls; /* for --stats */
 };
 
 #define REGS(t, n) ((t)->regs[n])
@@ -86,7 +87,7 @@ struct control {
     u32 buffer_size;
     u32 buffer_count;
     u64 base;         /* where the wire is mapped in the program */
-    u64 jump;         /* where the jump table is mapped in the program */
+    u64 jump;         /* where the jump tables are mapped in the program */
     u64 free;         /* bitmap of free buffers */
     u64 published;    /* buffers pushed into the ring so far */
     u64 ring[BUFFER_COUNT_LIMIT];          /* sequence << 8 | buffer, release-stored */
@@ -103,7 +104,9 @@ enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 struct index_entry {
     u64 pc;
     u32 entry; /* unit entry */
-    u32 door;  /* indirect entry, which verifies rcx == pc; 0 if none yet */
+    u32 door;  /* entry for indirect jumps and calls, which verifies rcx == pc; 0 if none yet */
+    u32 landing; /* the same for returns */
+    u32 pad;
 };
 
 static inline u32 index_hash(u64 pc)
@@ -111,7 +114,9 @@ static inline u32 index_hash(u64 pc)
     return (u32)((pc * 0x9e3779b97f4a7c15ull) >> (64 - WIRE_INDEX_LOG2));
 }
 
-/* The jump table is indexed by the low bits of the target. */
+_Static_assert(sizeof(struct index_entry) << WIRE_INDEX_LOG2 == WIRE_INDEX_SIZE, "layout");
+
+/* The jump tables are indexed by the low bits of the target. */
 #define JUMP_MASK ((1ul << WIRE_JUMP_LOG2) - 1)
 
 _Static_assert(offsetof(struct thread, app_r11) == T_APP_R11, "layout");
@@ -129,6 +134,7 @@ _Static_assert(offsetof(struct thread, result) == T_RESULT, "layout");
 _Static_assert(offsetof(struct thread, cloning) == T_CLONING, "layout");
 _Static_assert(offsetof(struct thread, jump_mask) == T_JUMP_MASK, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
+_Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
 _Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
 

@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -166,9 +167,16 @@ class Program:
         return f"{m[1].strip()} {near[1]}{address - self.symbols[near[1]]:+d},{m[3]}"
 
 
-def run(command, **kw):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True,
-                          timeout=SECONDS, **kw)
+def run(command):
+    """Run a command in a process group of its own, so that a late one goes with its children."""
+    with subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", start_new_session=True) as p:
+        try:
+            out, err = p.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, p.returncode, out, err)
 
 
 def build(source, out):
@@ -290,6 +298,7 @@ def check(source, options, features):
             compare_with_comment(stepped, program, lines, "stepper", command)
     if "gait" in options.only:
         trace = program_path.with_suffix(".gait")
+        trace.unlink(missing_ok=True)
         command = [options.gait, "record", "-o", trace, "--", program_path]
         must_succeed(command, "gait record")
         must_succeed([options.gait, "verify", trace], "gait verify")
@@ -349,7 +358,7 @@ def main():
             return "skipped", f"SKIP {source.stem}: {e}"
         except Failure as e:
             command = show(e.command) if e.command else show([HERE / "run.py", source.stem])
-            return "failed", f"FAIL {source.stem}: {e}\n     {command}"
+            return "failed", f"FAIL {source.stem}: {e}; to see it: {command}"
 
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:

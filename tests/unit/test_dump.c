@@ -119,7 +119,7 @@ static void damage_comes_after_what_is_sound(void)
     sample_record(&s, LOOP, 1, 0x1000ul);
     sample_end(&s, &exited);
     int fd = open(sample_path, O_WRONLY);
-    CHECK(pwrite(fd, "", 1, (off_t)end + 50) == 1);
+    CHECK(pwrite(fd, "\xa5", 1, (off_t)end + 50) == 1);
     close(fd);
     CHECK(run(cmd_dump, "--format=lackey", NULL) == 1);
     CHECK(lines_that_begin('I', 0) == 19);

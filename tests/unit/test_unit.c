@@ -123,7 +123,11 @@ static void references(void)
     FAULT(t.refs.v[1].op = REF_PLAIN, "paired with nothing");
     FAULT(t.refs.v[2].op = REF_PLAIN, "paired with nothing");
     FAULT(t.refs.v[2].flags = REF_PAIRED, "paired with nothing");
-    FAULT((t.refs.v[0].op = REF_BIT, t.refs.v[0].size = 6), "power of two");
+    FAULT((t.refs.v[0].op = REF_LINE, t.refs.v[0].size = 6), "power of two");
+    FAULT(t.refs.v[1].x = TERM_NONE, "lacks a slot");
+    FAULT(t.refs.v[2].z = TERM_NONE, "lacks a slot");
+    for (int op = REF_BIT; op < REF_LINE; op++)
+        FAULT(t.refs.v[0].op = (u8)op, "");
 }
 
 static void masked_references(void)
@@ -132,8 +136,8 @@ static void masked_references(void)
     FAULT(t.refs.v[3].count = 65, "number of elements");
     FAULT(t.refs.v[3].count = 17, "larger than a vector");
     FAULT(t.refs.v[3].width = 3, "impossible elements");
-    FAULT(t.refs.v[3].x = TERM_NONE, "no mask");
-    FAULT(t.refs.v[3].y = TERM_NONE, "no index");
+    FAULT(t.refs.v[3].x = TERM_NONE, "lacks a slot");
+    FAULT(t.refs.v[3].y = TERM_NONE, "lacks a slot");
     FAULT(t.refs.v[3].y = 239, "impossible slot");
     FAULT(t.refs.v[3].y = 5, "fewer slots");
     FAULT(t.refs.v[3].x = 7, "fewer slots");

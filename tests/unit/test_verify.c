@@ -88,10 +88,10 @@ static void impossible_lives_are_rejected(void)
     IMPOSSIBLE("address that cannot exist", sample_record(&s, LOOP, 1, 1ul << 60));
     IMPOSSIBLE("after its thread left", sample_record(&s, RECORD_native, 2, 1ul, 0ul),
                sample_record(&s, LOOP, 1, 0x1000ul));
-    IMPOSSIBLE("the record at byte 36", sample_record(&s, LOOP, 2, 0x1000ul, 0ul));
-    IMPOSSIBLE("the record at byte 36", sample_record(&s, CALL + 1, 1, 0x1000ul));
-    IMPOSSIBLE("the record at byte 36", sample_record(&s, 9, 1, 0x1000ul));
-    IMPOSSIBLE("the record at byte 36", sample_record(&s, LOOP, 0));
+    IMPOSSIBLE("record at byte 36: ", sample_record(&s, LOOP, 2, 0x1000ul, 0ul));
+    IMPOSSIBLE("record at byte 36: ", sample_record(&s, CALL + 1, 1, 0x1000ul));
+    IMPOSSIBLE("record at byte 36: ", sample_record(&s, 9, 1, 0x1000ul));
+    IMPOSSIBLE("record at byte 36: ", sample_record(&s, LOOP, 0));
 }
 
 static void a_record_before_its_unit_is_rejected(void)
@@ -104,13 +104,20 @@ static void a_record_before_its_unit_is_rejected(void)
     sample_seal(&s, 0);
     struct unit u = s.table.units.v[0];
     u.insn0 = (u32)s.table.insns.n, u.ref0 = (u32)s.table.refs.n, u.exit0 = (u32)s.table.exits.n;
-    for (u32 i = 0; i < u.n_insns; i++)
-        vec_push(&s.table.insns, s.table.insns.v[i]);
-    for (u32 i = 0; i < u.n_refs; i++)
-        vec_push(&s.table.refs, s.table.refs.v[i]);
+    for (u32 i = 0; i < u.n_insns; i++) {
+        struct unit_insn in = s.table.insns.v[i];
+        in.bytes = (u32)s.table.code.n;
+        memset(vec_grow(&s.table.code, in.len), 0x90, in.len);
+        vec_push(&s.table.insns, in);
+    }
+    for (u32 i = 0; i < u.n_refs; i++) {
+        struct ref r = s.table.refs.v[i];
+        vec_push(&s.table.refs, r);
+    }
     for (u32 i = 0; i < u.n_exits; i++) {
-        vec_push(&s.table.exits, s.table.exits.v[i]);
-        s.table.exits.v[s.table.exits.n - 1].unit = (u32)s.table.units.n;
+        struct unit_exit x = s.table.exits.v[i];
+        x.unit = (u32)s.table.units.n;
+        vec_push(&s.table.exits, x);
     }
     vec_push(&s.table.units, u);
     CHECK(trace_write_units(&s.writer, &s.table, &e) == 0);
