@@ -57,7 +57,8 @@ static void print_stats(const struct run_result *r)
         {"records", r->counts.records}, {"instructions", r->counts.instructions}, {"loads", r->counts.loads},
         {"stores", r->counts.stores},  {"modifies", r->counts.modifies},
     };
-    fprintf(stderr, "%-24s %14.3f\n", "seconds", s->seconds);
+    fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n%-24s %14.3f\n", "seconds", s->seconds, "  program, user",
+            s->user_seconds, "  program, system", s->system_seconds);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
 }

@@ -36,14 +36,18 @@ struct verifier {
     struct trace_counts counts;
 };
 
+static bool chunk_begins(const struct walk *w)
+{
+    return w->at == 0 && !w->continues;
+}
+
 static struct past *past_of(struct verifier *v, u32 thread)
 {
     while (v->pasts.n <= thread)
         vec_push(&v->pasts, (struct past){0});
     struct past *p = &v->pasts.v[thread];
     /* Where buffers were lost, any chunk may follow any other. */
-    bool chunk_begins = v->walk.at == 0 && !v->walk.continues;
-    if (chunk_begins && v->walk.trace->summary.lost_buffers)
+    if (chunk_begins(&v->walk) && v->walk.trace->summary.lost_buffers)
         *p = (struct past){0};
     return p;
 }
@@ -125,6 +129,8 @@ static const char *refs_fault(const struct walk *w, u32 i)
 
 static const char *record_fault(const struct walk *w, u32 i, struct past *p)
 {
+    if (i == 0 && chunk_begins(w) && w->batch->exit[i] != RECORD_state)
+        return "it begins the chunk and is not a state record";
     if (p->left)
         return "it comes after its thread left for native code";
     if (w->batch->exit[i] < FIRST_EXIT_ID)

@@ -204,7 +204,10 @@ int trace_write_records(struct trace_writer *w, u32 thread, const void *data, si
     /* The number comes out of pages that the program can write. */
     if (thread >= TRACE_THREAD_LIMIT)
         return err_set(e, "the program says that it has a thread number %u", thread);
-    return store_append(&w->store, CHUNK_records, thread, data, size, e);
+    /* And the program may still write to these: what is compressed and sealed must stand still. */
+    w->buf.n = 0;
+    put(&w->buf, data, size);
+    return store_append(&w->store, CHUNK_records, thread, w->buf.v, w->buf.n, e);
 }
 
 int trace_write_modules(struct trace_writer *w, const struct trace_module *m, size_t n,
@@ -255,8 +258,6 @@ int trace_writer_close(struct trace_writer *w, const struct trace_summary *s, st
 
 static const char *read_command(struct trace *t, struct cursor *c)
 {
-    if (t->n_chunks)
-        return "is a command line in the wrong place";
     for (u32 n = get_u32(c); n && !c->bad; n--) {
         char *s = get_text(c);
         if (s)
@@ -382,6 +383,8 @@ static const char *order_fault(const struct trace *t, const struct store_chunk *
 {
     if (!trace_chunk_name(c->kind))
         return "is of no known kind";
+    if ((c->kind == CHUNK_command) != (t->n_chunks == 0))
+        return "is a command line in the wrong place, or there is none before it";
     if (t->has_summary)
         return "comes after the summary";
     if (c->thread >= TRACE_THREAD_LIMIT)

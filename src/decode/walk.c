@@ -97,15 +97,10 @@ u32 walk_thread(const struct walk *w)
     return w->trace->pieces.v[w->piece].chunk.thread;
 }
 
-const u8 *walk_record(const struct walk *w, u32 i)
-{
-    return w->records.v + w->at + w->batch->record_at[i];
-}
-
 u64 walk_slot(const struct walk *w, u32 i, u32 s)
 {
     u64 x;
-    memcpy(&x, walk_record(w, i) + RECORD_SLOTS_AT + 8 * s, sizeof x);
+    memcpy(&x, w->records.v + w->at + w->batch->record_at[i] + RECORD_SLOTS_AT + 8 * s, sizeof x);
     return x;
 }
 

@@ -37,8 +37,6 @@ void walk_fini(struct walk *w);
 
 /* The thread whose records the batch holds. */
 u32 walk_thread(const struct walk *w);
-/* Record i's bytes: header and slots. */
-const u8 *walk_record(const struct walk *w, u32 i);
 /* Slot s of record i. */
 u64 walk_slot(const struct walk *w, u32 i, u32 s);
 /* Which instructions record i, an exit's, is the first to show. */

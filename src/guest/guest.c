@@ -160,8 +160,7 @@ static bool wait_for_buffer(struct thread *t)
 
 static bool new_buffer(struct thread *t)
 {
-    if (!records(t)) {
-        t->ptr = 1;
+    if (!records(t)) { /* r11 is not stolen then; t->ptr is just what the register holds */
         t->limit = ~0ull;
         return true;
     }
@@ -192,6 +191,8 @@ static _Noreturn void go_native(struct thread *t, enum native_reason why)
         put_record(t, RECORD_native, RECORD_native_slots, slot);
         publish_buffer(t);
     }
+    if (!records(t))
+        t->app_r11 = t->ptr;
     u64 *below = (u64 *)(uintptr_t)(t->regs[RSP] - 136);
     below[0] = t->pc;
     below[-1] = t->regs[RAX];
@@ -383,5 +384,8 @@ void after_syscall(struct thread *t)
         ask(t, REQ_memory_changed, 0);
     t->regs[RAX] = t->result;
     t->regs[RCX] = t->pc;
-    t->app_r11 = t->flags;
+    if (records(t))
+        t->app_r11 = t->flags;
+    else
+        t->ptr = t->flags;
 }

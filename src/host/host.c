@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,8 +82,11 @@ static int wait_for_end(struct session *s)
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
     sigaction(SIGINT, &ignore, &old_int);
     sigaction(SIGQUIT, &ignore, &old_quit);
-    while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+    struct rusage used = {0};
+    while (wait4(s->pid, &status, 0, &used) < 0 && errno == EINTR)
         ;
+    s->result->stats.user_seconds = (double)used.ru_utime.tv_sec + (double)used.ru_utime.tv_usec * 1e-6;
+    s->result->stats.system_seconds = (double)used.ru_stime.tv_sec + (double)used.ru_stime.tv_usec * 1e-6;
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGQUIT, &old_quit, NULL);
     return status;
@@ -125,7 +129,8 @@ static void collect(struct session *s)
     struct run_stats *r = &s->result->stats;
     const struct thread *t = session_thread(s, 0);
     struct translate_stats x = translator_stats(s->translator);
-    *r = (struct run_stats){.seconds = r->seconds, .requests = t->n_requests, .gates = t->n_gates,
+    *r = (struct run_stats){.seconds = r->seconds, .user_seconds = r->user_seconds,
+                            .system_seconds = r->system_seconds, .requests = t->n_requests, .gates = t->n_gates,
                             .indirect_misses = t->n_indirect_misses, .return_misses = t->n_return_misses, .syscalls = t->n_syscalls,
                             .buffer_waits = s->control->n_waits, .buffers = s->drained,
                             .record_bytes = s->record_bytes, .units = x.units, .insns = x.insns,

@@ -221,7 +221,7 @@ static void fill_control(struct session *s)
     c->base = s->base;
     c->jump = s->jump;
     c->spin = 2000;
-    c->buffer_size = s->stress.tinybuf ? 16384 : 262144;
+    c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 1 << 20;
     c->buffer_count = 16;
     c->free = (1ull << c->buffer_count) - 1;
 }
@@ -233,7 +233,7 @@ static void fill_thread(struct session *s, const struct user_regs_struct *r)
     const u64 regs[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
                           r->r8,  r->r9,  r->r10, 0,      r->r12, r->r13, r->r14, r->r15};
     memcpy(t->regs, regs, sizeof regs);
-    t->app_r11 = r->r11;
+    t->app_r11 = t->ptr = r->r11;
     t->flags = r->eflags;
     t->pc = r->rip;
     t->self = s->base + WIRE_THREAD_OFF;

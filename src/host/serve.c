@@ -136,6 +136,7 @@ void serve_begin(struct session *s)
         .events = s->options->events,
         .no_link = s->stress.nolink,
         .no_ahead = s->stress.noahead,
+        .all_gates = s->stress.gates,
         .strict = s->stress.strict,
         .unit_insns = s->stress.single ? 1 : 0,
         .unit_blocks = s->stress.blocks ? 1 : 0,

@@ -13,9 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CC_NE = 5, CC_A = 7 };
+enum { CC_E = 4, CC_NE = 5, CC_A = 7 };
 
 /* -- Exits ------------------------------------------------------------------------------------ */
+
+static bool records(const struct builder *b)
+{
+    return b->t->config.events != EVENTS_none;
+}
 
 static u32 exit_id(const struct builder *b, u32 k)
 {
@@ -38,24 +43,24 @@ static u32 emit_ask_stub(struct builder *b, u32 k)
     return at;
 }
 
-/* Note an exit after the first n instructions; rsp must be settled. */
-static u32 add_exit(struct builder *b, u32 n, enum exit_kind kind, u64 target)
+/* Say what leaving after the first n instructions means; rsp must be settled. */
+static void fill_exit(struct builder *b, u32 k, u32 n, enum exit_kind kind, u64 target)
 {
-    u32 k = b->n_exits++;
     const struct value *rsp = &b->values.reg[RSP];
     bool has_rsp = b->t->config.events == EVENTS_memory;
     b->exit[k] = (struct unit_exit){.insns = (u16)n, .refs = (u16)b->n_refs, .slots = (u8)b->n_slots, .kind = kind,
                                     .rsp_term = has_rsp ? rsp->a : TERM_NONE, .rsp_disp = has_rsp ? rsp->c : 0,
                                     .target = target};
+}
+
+static u32 add_exit(struct builder *b, u32 n, enum exit_kind kind, u64 target)
+{
+    u32 k = b->n_exits++;
+    fill_exit(b, k, n, kind, target);
     b->link[k] = (struct link){0};
     if (target)
         b->link[k].stub = emit_ask_stub(b, k);
     return k;
-}
-
-static bool records(const struct builder *b)
-{
-    return b->t->config.events != EVENTS_none;
 }
 
 static void emit_exit_header(struct builder *b, struct emit *e, u32 k, s32 disp)
@@ -75,6 +80,17 @@ static void note_site(struct builder *b, struct emit *e, u32 k)
     b->link[k].site = cache_offset(b->t, emit_here(e)) - 4;
 }
 
+/* May exit k simply run on into what is emitted next? Then nothing is emitted for it. */
+static bool runs_on(struct builder *b, u32 k)
+{
+    u64 target = b->exit[k].target;
+    struct translator *t = b->t;
+    if (!b->chain || t->config.no_link || target == b->pc || places_get(&t->places, target)->unit)
+        return false;
+    b->adjacent = k + 1;
+    return true;
+}
+
 /* jmp to where exit k leads, patchable. */
 static void emit_linked_jmp(struct builder *b, struct emit *e, u32 k)
 {
@@ -90,12 +106,31 @@ static void emit_linked_jcc(struct builder *b, u8 cc, u32 k)
     note_site(b, b->e, k);
 }
 
+/* The last jmp of a unit. */
+static void emit_way_on(struct builder *b, u32 k)
+{
+    if (!runs_on(b, k))
+        emit_linked_jmp(b, b->e, k);
+}
+
+void body_late_jump(struct translator *t, u32 exit)
+{
+    struct link *l = &t->links.v[exit];
+    l->stub = cache_offset(t, emit_here(&t->cold));
+    emit_gs_store(&t->cold, R11, T_PTR);
+    emit_imm(&t->cold, R11, exit + FIRST_EXIT_ID);
+    emit_jmp(&t->cold, t->config.guest.exit);
+    emit_align_patch(&t->hot, 1);
+    emit_jmp(&t->hot, t->cache + l->stub);
+    l->site = cache_offset(t, emit_here(&t->hot)) - 4;
+}
+
 static void emit_direct_exit(struct builder *b, u32 n, u64 target)
 {
     u32 k = add_exit(b, n, EXIT_DIRECT, target);
     emit_exit_header(b, b->e, k, 0);
     emit_advance(b, b->e);
-    emit_linked_jmp(b, b->e, k);
+    emit_way_on(b, k);
 }
 
 /* -- The gate --------------------------------------------------------------------------------- */
@@ -118,6 +153,21 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
     return at;
 }
 
+/* Without records there is no pointer: the gate is closed when the limit is 0. */
+static void emit_gate_test(struct builder *b, u64 stub)
+{
+    if (records(b)) {
+        emit_gate_compare(b->e);
+        emit_jcc(b->e, CC_A, stub);
+        return;
+    }
+    const u8 cmp[] = {0x65, 0x83, 0x3c, 0x25}; /* cmp dword gs:[T_LIMIT], 0 */
+    emit_bytes(b->e, cmp, sizeof cmp);
+    emit_32(b->e, T_LIMIT);
+    emit_8(b->e, 0);
+    emit_jcc(b->e, CC_E, stub);
+}
+
 static void emit_gate(struct builder *b, bool flags_are_live)
 {
     u64 stub = emit_gate_stub(b, emit_here(b->e), flags_are_live);
@@ -126,14 +176,12 @@ static void emit_gate(struct builder *b, bool flags_are_live)
         const u8 restore[] = {0x04, 0x7f, 0x9e};    /* add al, 0x7f ; sahf */
         emit_gs_store(b->e, RAX, T_SPILL0);
         emit_bytes(b->e, save, sizeof save);
-        emit_gate_compare(b->e);
-        emit_jcc(b->e, CC_A, stub);
+        emit_gate_test(b, stub);
         emit_bytes(b->e, restore, sizeof restore);
         emit_gs_load(b->e, RAX, T_SPILL0);
         return;
     }
-    emit_gate_compare(b->e);
-    emit_jcc(b->e, CC_A, stub);
+    emit_gate_test(b, stub);
 }
 
 /* -- Plain instructions ----------------------------------------------------------------------- */
@@ -180,7 +228,7 @@ static bool is_near(const struct builder *b, u64 target)
 static bool emit_far_in_place(struct builder *b, const struct insn *in, u64 target)
 {
     u8 to = in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(in->op[0].reg.value) : REG_NONE;
-    if (to == REG_NONE || to == R11 || to == RSP || in->z.address_width != 64)
+    if (to == REG_NONE || (to == R11 && records(b)) || to == RSP || in->z.address_width != 64)
         return false;
     if (in->z.mnemonic == ZYDIS_MNEMONIC_LEA && in->op[0].size == 64) {
         emit_imm(b->e, to, target);
@@ -236,7 +284,7 @@ static bool emit_plain(struct builder *b, u32 i)
     struct rewrite rw = {REG_NONE, REG_NONE};
     struct loan loan = {.n = 0};
     u64 target;
-    bool through_gs = insn_uses_gs(in), uses_r11 = in->names & LIVE_REG(R11);
+    bool through_gs = insn_uses_gs(in), uses_r11 = records(b) && in->names & LIVE_REG(R11);
     bool far = insn_rip_target(in, &target) && !is_near(b, target);
     if (uses_r11) {
         rw.r11_as = b->r11_in = borrow(b, in, &loan, true);
@@ -296,7 +344,7 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
 
 /* Verify that rcx is pc, leave to the guest if not, and restore the program's rcx and rdx. A return has left a cache
  * address below the stack pointer, where the program has its return address: put that back first. */
-static void emit_verify(struct translator *t, struct emit *e, u64 pc, u64 pc_const, enum arrival by)
+static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
     if (by == BY_RETURN)
@@ -314,31 +362,19 @@ static void emit_verify(struct translator *t, struct emit *e, u64 pc, u64 pc_con
         if (!e->full)
             jump[1] = (u8)(e->p - jump - 2);
     } else {
-        const u8 cmp[] = {0x48, 0x3b, 0x0d}; /* cmp rcx, [rip + pc_const] */
+        const u8 cmp[] = {0x48, 0x39, 0xd1}; /* cmp rcx, rdx */
+        emit_imm(e, RDX, pc);
         emit_bytes(e, cmp, sizeof cmp);
-        emit_32(e, (u32)(pc_const - (emit_here(e) + 4)));
         emit_jcc(e, CC_NE, miss);
     }
     emit_gs_load(e, RCX, T_RCX);
     emit_gs_load(e, RDX, T_RDX);
 }
 
-/* A constant that code can reach: in the cold part, 8-byte aligned. */
-static u64 emit_constant(struct translator *t, u64 value)
-{
-    struct emit *c = &t->cold;
-    while (emit_here(c) & 7 && !c->full)
-        emit_8(c, 0xcc);
-    u64 at = emit_here(c);
-    emit_64(c, value);
-    return at;
-}
-
 u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
-    u64 pc_const = emit_constant(t, pc);
     u32 at = cache_offset(t, emit_here(e));
-    emit_verify(t, e, pc, pc_const, by);
+    emit_verify(t, e, pc, by);
     return at;
 }
 
@@ -349,7 +385,7 @@ static bool emit_target(struct builder *b, u32 i)
     struct rewrite rw = {REG_NONE, REG_NONE};
     struct loan loan = {.n = 0};
     u64 address;
-    if (in->names & LIVE_REG(R11)) {
+    if (records(b) && in->names & LIVE_REG(R11)) {
         rw.r11_as = b->r11_in = in->names & LIVE_REG(RCX) ? RDX : RCX;
         emit_gs_load(b->e, rw.r11_as, T_APP_R11);
     }
@@ -358,7 +394,7 @@ static bool emit_target(struct builder *b, u32 i)
     b->r11_in = REG_NONE;
     if (in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER) {
         u8 from = insn_gpr(in->op[0].reg.value);
-        from = from == R11 ? rw.r11_as : from;
+        from = from == R11 && records(b) ? rw.r11_as : from;
         if (from != RCX)
             emit_move(b->e, RCX, from);
     } else if (insn_rip_target(in, &address) && !is_near(b, address)) {
@@ -429,43 +465,76 @@ static bool emit_ret(struct builder *b, u32 i)
     return true;
 }
 
-/* -- Calls ------------------------------------------------------------------------------------ */
+/* -- Calls ------------------------------------------------------------------------------------
+ *
+ *           call stub                                               the processor remembers the landing pad
+ *           landing pad of the return, then, if it can, the code the program returns to
+ *           ...
+ *   stub:   lea rsp, [rsp+8] ; push [return pc] ; jmp callee        behind the last unit of the chain
+ *
+ * The way back costs no jump; the way to the callee lies where nothing runs on into it. */
 
-/* A real call over the landing pad of its return: the predictor remembers the pad. */
-static void emit_call_and_pad(struct builder *b, u64 return_pc, u64 return_const)
+/* What the program's call pushes overwrites what the real call pushed. */
+static void emit_push_return(struct translator *t, struct emit *e, u64 return_pc, u64 return_const)
 {
-    struct emit *e = b->e;
-    u32 k = b->n_exits++;
-    b->exit[k] = (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = return_pc};
-    b->link[k] = (struct link){.stub = emit_ask_stub(b, k)};
-    emit_8(e, 0xe8);
-    u8 *field = e->p;
-    emit_32(e, 0);
-    b->pad = cache_offset(b->t, emit_here(e));
-    b->pad_pc = return_pc;
-    emit_verify(b->t, e, return_pc, return_const, BY_RETURN);
-    emit_linked_jmp(b, e, k);
-    if (e->full)
-        return;
-    s32 over = (s32)(e->p - field - 4);
-    memcpy(field, &over, 4);
-}
-
-/* Overwrite what the real call pushed with what the program's call would have pushed. */
-static void emit_push_return(struct builder *b, u64 return_pc, u64 return_const)
-{
-    struct emit *e = b->e;
+    bool strict = t->config.strict;
     if ((s64)return_pc == (s32)return_pc) {
         const u8 mov[] = {0x48, 0xc7, 0x04, 0x24}; /* mov qword [rsp], imm32 */
+        if (strict)
+            emit_lea(e, RSP, RSP, -8);
         emit_bytes(e, mov, sizeof mov);
         emit_32(e, (u32)return_pc);
         return;
     }
-    if (!b->t->config.strict)
+    if (!strict)
         emit_lea(e, RSP, RSP, 8);
     const u8 push[] = {0xff, 0x35}; /* push [rip + return_const] */
     emit_bytes(e, push, sizeof push);
     emit_32(e, (u32)(return_const - (emit_here(e) + 4)));
+}
+
+void body_call_stub(struct translator *t, const struct call_site *c)
+{
+    struct emit *e = &t->hot;
+    u64 return_const = emit_here(e);
+    emit_64(e, c->return_pc);
+    s32 over = (s32)(e->p - (c->field + 4));
+    memcpy(c->field, &over, 4);
+    emit_push_return(t, e, c->return_pc, return_const);
+    if (!c->direct) {
+        emit_table_jmp(t, e);
+        return;
+    }
+    struct link *l = &t->links.v[c->exit];
+    emit_align_patch(e, 1);
+    emit_jmp(e, t->cache + l->stub);
+    l->site = cache_offset(t, emit_here(e)) - 4;
+}
+
+/* The landing pad behind a real call. */
+static void emit_pad(struct builder *b, u64 return_pc)
+{
+    u32 k = b->n_exits++;
+    b->exit[k] = (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = return_pc};
+    b->link[k] = (struct link){.stub = emit_ask_stub(b, k)};
+    b->pad = cache_offset(b->t, emit_here(b->e));
+    b->pad_pc = return_pc;
+    emit_verify(b->t, b->e, return_pc, BY_RETURN);
+    emit_way_on(b, k);
+}
+
+/* Without a pad the way to the callee is straight on. */
+static void emit_strict_call(struct builder *b, u32 k, bool direct, u64 return_pc)
+{
+    u64 return_const = emit_here(b->e) + 2;
+    const u8 jmp_over[] = {0xeb, 8};
+    emit_bytes(b->e, jmp_over, sizeof jmp_over);
+    emit_64(b->e, return_pc);
+    emit_push_return(b->t, b->e, return_pc, return_const);
+    if (direct)
+        emit_linked_jmp(b, b->e, k);
+    else
+        emit_table_jmp(b->t, b->e);
 }
 
 static bool emit_call(struct builder *b, u32 i)
@@ -478,20 +547,17 @@ static bool emit_call(struct builder *b, u32 i)
     values_step(&b->values, in);
     slots_settle_rsp(b);
     u32 k = add_exit(b, i + 1, direct ? EXIT_DIRECT : EXIT_INDIRECT, direct ? in->target : 0);
+    b->exit[k].is_call = true;
     emit_exit_header(b, b->e, k, 0);
     emit_advance(b, b->e);
-    u64 return_const = emit_constant(b->t, return_pc);
     if (b->t->config.strict) {
-        if ((s64)return_pc == (s32)return_pc)
-            emit_lea(b->e, RSP, RSP, -8);
-    } else {
-        emit_call_and_pad(b, return_pc, return_const);
+        emit_strict_call(b, k, direct, return_pc);
+        return true;
     }
-    emit_push_return(b, return_pc, return_const);
-    if (direct)
-        emit_linked_jmp(b, b->e, k);
-    else
-        emit_table_jmp(b->t, b->e);
+    emit_8(b->e, 0xe8);
+    b->call = (struct call_site){.field = b->e->p, .return_pc = return_pc, .exit = k, .direct = direct};
+    emit_32(b->e, 0);
+    emit_pad(b, return_pc);
     return true;
 }
 
@@ -532,7 +598,7 @@ static void emit_last_jcc(struct builder *b, u32 i)
     emit_advance(b, b->e);
     emit_linked_jcc(b, condition(in), taken);
     emit_exit_header(b, b->e, fall, -record_size(b));
-    emit_linked_jmp(b, b->e, fall);
+    emit_way_on(b, fall);
 }
 
 /* loop, jrcxz and their kin reach only 127 bytes: hop over the fall-through exit. */
@@ -567,16 +633,18 @@ static void emit_syscall(struct builder *b, u32 i)
     emit_gs_store(b->e, RCX, T_PC);
     emit_bytes(b->e, lea, sizeof lea);
     emit_jmp(b->e, b->t->config.guest.syscall);
-    emit_linked_jmp(b, b->e, k);
+    emit_way_on(b, k);
 }
 
 /* rdgsbase and wrgsbase speak of the program's gs, which is a number in the thread block. */
 static void emit_gsbase(struct builder *b, const struct insn *in)
 {
-    u8 reg = insn_gpr(in->op[0].reg.value), holder = reg == R11 ? RCX : reg;
+    u8 reg = insn_gpr(in->op[0].reg.value);
+    bool stolen = reg == R11 && records(b);
+    u8 holder = stolen ? RCX : reg;
     bool wide = in->op[0].size == 64, write = in->z.mnemonic == ZYDIS_MNEMONIC_WRGSBASE;
     emit_gs_store(b->e, RCX, T_SPILL0);
-    if (write && reg == R11)
+    if (write && stolen)
         emit_gs_load(b->e, RCX, T_APP_R11);
     if (write && !wide) { /* the upper half must be clear; a copy, since the register itself must stay */
         u8 mov[] = {holder >= 8 ? 0x44 : 0x40, 0x89, (u8)(0xc1 | (holder & 7) << 3)}; /* mov ecx, holder */
@@ -592,7 +660,7 @@ static void emit_gsbase(struct builder *b, const struct insn *in)
         emit_bytes(b->e, load, sizeof load);
         emit_32(b->e, T_APP_GS);
     }
-    if (!write && reg == R11)
+    if (!write && stolen)
         emit_gs_store(b->e, RCX, T_APP_R11);
     if (write || reg != RCX)
         emit_gs_load(b->e, RCX, T_SPILL0);
@@ -639,7 +707,7 @@ static bool emit_state_change(struct builder *b, u32 i)
         emit_bytes(b->e, lea, sizeof lea);
         emit_jmp(b->e, b->t->config.guest.state);
     }
-    emit_linked_jmp(b, b->e, k);
+    emit_way_on(b, k);
     return true;
 }
 
@@ -690,15 +758,14 @@ static bool emit_one(struct builder *b, u32 i)
 
 bool body_emit(struct builder *b, u32 *entry)
 {
-    while (emit_here(b->e) & 15 && !b->e->full)
-        emit_8(b->e, 0xcc);
-    *entry = cache_offset(b->t, emit_here(b->e));
     values_enter(&b->values);
     memset(b->insn_refs, 0, sizeof b->insn_refs);
-    b->n_refs = b->n_exits = b->n_slots = 0;
-    b->pad = 0;
+    b->n_refs = b->n_exits = b->n_slots = b->pad = b->adjacent = 0;
     b->r11_in = REG_NONE;
+    b->call.field = NULL;
+    *entry = cache_offset(b->t, emit_here(b->e));
     emit_gate(b, flags_live_in(b) != 0);
+    b->inner = cache_offset(b->t, emit_here(b->e));
     for (u32 i = 0; i < b->n_insns; i++)
         if (!emit_one(b, i)) {
             b->failed = i;

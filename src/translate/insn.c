@@ -317,9 +317,19 @@ static const ZydisDecodedOperand *visible_memory(const struct insn *in)
     return NULL;
 }
 
-/* Does the instruction take the faults of elements that its mask leaves out? The classes ending in NF do. */
+/* Does the instruction take the faults of elements that its mask leaves out? The classes ending in NF do, and four that
+ * Zydis 4.0 has in the wrong class. */
 static bool ignores_mask_for_faults(const struct insn *in)
 {
+    switch (in->z.mnemonic) {
+    case ZYDIS_MNEMONIC_VCVTNE2PS2BF16:
+    case ZYDIS_MNEMONIC_VDBPSADBW:
+    case ZYDIS_MNEMONIC_VGF2P8AFFINEQB:
+    case ZYDIS_MNEMONIC_VGF2P8AFFINEINVQB:
+        return true;
+    default:
+        break;
+    }
     switch (in->z.meta.exception_class) {
     case ZYDIS_EXCEPTION_CLASS_E1NF:
     case ZYDIS_EXCEPTION_CLASS_E2NF:

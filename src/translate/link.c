@@ -20,6 +20,26 @@ void link_patch(struct translator *t, u32 exit, u32 to)
     t->stats.links += l->linked;
 }
 
+/* Every way round a loop passes a gate: only a branch forward, within one block of GATE_BLOCK bytes and out of a unit that
+ * itself only went forward, may enter behind it. So at most one block's worth of records lies between two gates. */
+static bool may_skip_gate(const struct translator *t, u32 exit)
+{
+    const struct unit_exit *x = &t->table.exits.v[exit];
+    const struct unit *u = &t->table.units.v[x->unit];
+    const struct unit_insn *in = &t->table.insns.v[u->insn0];
+    if (x->kind != EXIT_DIRECT || x->is_call || x->insns == 0 || x->target / GATE_BLOCK != u->pc / GATE_BLOCK)
+        return false;
+    for (u32 i = 1; i < x->insns; i++)
+        if (in[i].pc <= in[i - 1].pc)
+            return false;
+    return x->target > in[x->insns - 1].pc && !t->config.all_gates;
+}
+
+static u32 entry_for(const struct translator *t, u32 exit, const struct place *p)
+{
+    return may_skip_gate(t, exit) ? p->inner : p->entry;
+}
+
 /* Link an exit to its target's unit, or let it wait for it. */
 void link_exit(struct translator *t, u32 exit)
 {
@@ -29,7 +49,7 @@ void link_exit(struct translator *t, u32 exit)
         return;
     struct place *p = places_get(&t->places, target);
     if (p->unit) {
-        link_patch(t, exit, p->entry);
+        link_patch(t, exit, entry_for(t, exit, p));
     } else {
         l->next = p->waiting;
         p->waiting = exit + 1;
@@ -42,7 +62,7 @@ void link_waiting(struct translator *t, struct place *p)
     p->waiting = 0;
     while (exit) {
         u32 next = t->links.v[exit - 1].next;
-        link_patch(t, exit - 1, p->entry);
+        link_patch(t, exit - 1, entry_for(t, exit - 1, p));
         exit = next;
     }
 }

@@ -8,7 +8,8 @@
 struct place {
     u64 pc;      /* 0 is free */
     u32 unit;    /* unit number + 1, 0 if not translated */
-    u32 entry;   /* cache offset of the unit's entry */
+    u32 entry;   /* cache offset of the unit's entry, at its gate */
+    u32 inner;   /* and behind the gate */
     u32 door;    /* cache offset of the entry for indirect jumps and calls, 0 if none */
     u32 landing; /* the same for returns */
     u32 waiting; /* first exit (index + 1) that leads here and is not linked */

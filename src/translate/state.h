@@ -20,6 +20,17 @@ struct link {
 
 enum { UNIT_INSNS = 64, UNIT_EXITS = 24, UNIT_SLOTS = 120, UNIT_REFS = 512 };
 
+/* A real call whose target is still to be emitted. */
+struct call_site {
+    u8 *field;     /* its rel32, in our mapping */
+    u64 return_pc; /* what the program pushes */
+    u32 exit;      /* of a direct call: the exit to link */
+    bool direct;
+};
+
+/* How many units may follow one another without a jump. */
+enum { CHAIN_LIMIT = 12 };
+
 /* One unit in the making. */
 struct builder {
     struct translator *t;
@@ -43,6 +54,10 @@ struct builder {
     u64 pad_pc;  /* and the app pc it stands for */
     u8 r11_in; /* the register that holds the program's r11 during the current instruction */
     struct emit *e;
+    u32 inner;         /* cache offset behind the gate */
+    struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
+    u32 adjacent;      /* exit + 1 that runs on into the code emitted next, 0 if none */
+    u32 chain;         /* how many units may still follow this one without a jump */
 };
 
 struct translator {
@@ -59,6 +74,13 @@ struct translator {
     struct translate_stats stats;
     bool has_bmi2, has_avx512bw;
     struct builder builder; /* the unit in the making */
+    struct chained {
+        u32 unit;
+        u32 pad;
+        u64 pad_pc;
+        struct call_site call;
+    } chained[CHAIN_LIMIT + 1]; /* units emitted and not yet reachable */
+    u32 n_chained;
 };
 
 /* path.c: choose the instructions of a unit; false if there is not even one. */
@@ -73,8 +95,12 @@ bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
 
-/* body.c: emit a formed unit; the entry's cache offset. */
+/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump: what it leads to must
+ * be emitted next, or body_late_jump be called. */
 bool body_emit(struct builder *b, u32 *entry);
+/* The way to the callee of a call, behind the chain that the call is in. */
+void body_call_stub(struct translator *t, const struct call_site *c);
+void body_late_jump(struct translator *t, u32 exit);
 /* An entry for indirect branches to pc: verify rcx and restore; the caller adds the jump to the unit. Returns its
  * cache offset. */
 u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);

@@ -140,29 +140,55 @@ static u32 commit(struct builder *b)
         vec_push(&table->exits, b->exit[k]);
         vec_push(&b->t->links, b->link[k]);
     }
-    vec_push(&table->units, u);
+    /* The drain takes the table's length from here: the element first, then the count. */
+    check(number < table->units.cap);
+    table->units.v[number] = u;
+    store_release(&table->units.n, number + 1);
     b->t->stats.units++;
     return number;
 }
 
-static void connect(struct builder *b, u32 number, u32 entry)
+/* Note a unit that is emitted but that nothing leads to yet. */
+static void note_chained(struct builder *b, u32 number, u32 entry)
 {
     struct translator *t = b->t;
-    const struct unit *u = &t->table.units.v[number];
     struct place *p = places_get(&t->places, b->pc);
     p->unit = number + 1;
     p->entry = entry;
-    link_waiting(t, p);
-    publish(t, p);
+    p->inner = b->inner;
+    struct chained *c = &t->chained[t->n_chained++];
+    *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
+    c->call.exit += t->table.units.v[number].exit0;
+}
+
+/* Link a unit both ways and tell the program of it. */
+static void connect(struct translator *t, const struct chained *c)
+{
+    const struct unit *u = &t->table.units.v[c->unit];
     for (u32 k = 0; k < u->n_exits; k++) {
         link_exit(t, u->exit0 + k);
         ahead_push(t, t->table.exits.v[u->exit0 + k].target);
     }
-    if (b->pad) {
-        struct place *r = places_get(&t->places, b->pad_pc);
-        r->landing = b->pad;
+    struct place *p = places_get(&t->places, u->pc);
+    link_waiting(t, p);
+    publish(t, p);
+    if (c->pad) {
+        struct place *r = places_get(&t->places, c->pad_pc);
+        r->landing = c->pad;
         publish(t, r);
     }
+}
+
+/* Finish a chain: its calls' ways on, then everything that makes it reachable. */
+static void connect_chain(struct translator *t)
+{
+    for (u32 i = 0; i < t->n_chained; i++)
+        if (t->chained[i].call.field)
+            body_call_stub(t, &t->chained[i].call);
+    check(!t->hot.full && !t->cold.full);
+    for (u32 i = 0; i < t->n_chained; i++)
+        connect(t, &t->chained[i]);
+    t->n_chained = 0;
 }
 
 static bool has_room(struct translator *t, struct err *e)
@@ -177,23 +203,43 @@ static bool has_room(struct translator *t, struct err *e)
     return !full;
 }
 
-/* Translate the unit at pc; its number + 1, or 0 with a sentence. */
-static u32 translate_unit(struct translator *t, u64 pc, struct err *e)
+/* Translate one unit at the end of the hot part; false with a sentence. */
+static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e)
 {
     struct builder *b = &t->builder;
     u32 entry;
     if (!has_room(t, e))
-        return 0;
+        return false;
     b->t = t;
     b->err = e;
     b->pc = pc;
+    b->chain = chain;
     b->e = &t->hot;
     if (!path_form(b) || !emit_or_shorten(b, &entry))
-        return 0;
+        return false;
     check(!t->hot.full && !t->cold.full);
-    u32 number = commit(b);
-    connect(b, number, entry);
-    return number + 1;
+    note_chained(b, commit(b), entry);
+    return true;
+}
+
+/* Translate the unit at pc, and after it, without a jump between them, those that its last exit runs on into. */
+static bool translate_unit(struct translator *t, u64 pc, struct err *e)
+{
+    while (emit_here(&t->hot) & 15)
+        emit_8(&t->hot, 0xcc);
+    if (!translate_one(t, pc, CHAIN_LIMIT, e))
+        return false;
+    for (u32 chain = CHAIN_LIMIT; t->builder.adjacent; chain--) {
+        struct err ignored;
+        u32 exit = (u32)t->table.exits.n - t->builder.n_exits + t->builder.adjacent - 1;
+        u64 next = t->table.exits.v[exit].target;
+        if (translate_one(t, next, chain - 1, &ignored))
+            continue;
+        body_late_jump(t, exit);
+        break;
+    }
+    connect_chain(t);
+    return true;
 }
 
 /* -- Requests --------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct translate_config {
     enum events_level events;
     bool no_link;    /* stress: every exit asks */
     bool no_ahead;   /* stress: translate only what is asked for */
+    bool all_gates;  /* stress: no link goes behind a gate */
     bool strict;     /* returns are jumps: no cache address is ever written to the program's stack */
     u32 unit_insns;  /* the most instructions in a unit; 0 for the default */
     u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */

@@ -73,7 +73,7 @@ struct unit_exit {
     u8 slots;
     u8 kind;
     u8 rsp_term; /* rsp after the exit: term + rsp_disp */
-    u8 pad;
+    u8 is_call;  /* a call pushed its return address on the way out */
     u32 pad2;
     s64 rsp_disp;
     u64 target; /* app pc of a direct exit or of the instruction after a system call, else 0 */

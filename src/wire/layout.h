@@ -55,6 +55,11 @@
 #define T_REGS      0x80 /* the 16 general registers in hardware order; slot 11 is unused */
 #define T_STACK_TOP WIRE_THREAD_SIZE
 
+/* Units within one such block of code may follow each other without passing a gate; a buffer keeps room for all that a
+ * block and one more unit can store: at worst a 5-byte instruction stores 160 bytes. */
+#define GATE_BLOCK   1024
+#define BUFFER_SLACK 49152
+
 /* Byte offset of a record's first slot, and the shape of its header: exit id above, number of slots below. */
 #define RECORD_SLOTS_AT   4
 #define RECORD_ID_SHIFT   8

@@ -66,7 +66,6 @@ struct thread {
 enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
 #define BUFFER_COUNT_LIMIT 64
-#define BUFFER_SLACK       4096 /* the most that can be stored between two gates */
 
 /* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it, sets its
  * length and pushes its number into the ring; the host drains the ring in order, zeroes, sets the bit again. */

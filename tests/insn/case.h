@@ -90,7 +90,7 @@ stack:
     .set canary_r14, -0x1234000e
     .set canary_r15, -0x1234000f
 
-/* Set the base of fs or gs (ARCH_SET_FS, ARCH_SET_GS) to an address; changes rax, rcx, rsi, rdi, r11. */
+/* Set the base of fs (ARCH_SET_FS) or gs to an address; changes rax, rcx, rsi, rdi and r11. */
     .macro set_base which, address
     mov edi, \which
     lea rsi, [rip + \address]

@@ -118,7 +118,8 @@ def accesses(text, symbols, n):
                 if not m:
                     raise Failure(f"cannot read the access {term.strip()!r}")
                 try:
-                    address = eval(compiled(m[2]), {"__builtins__": {}}, {**symbols, "i": i, "n": n})
+                    names = {**symbols, "i": i, "n": n}
+                    address = eval(compiled(m[2]), {"__builtins__": {}}, names)
                 except (NameError, SyntaxError) as e:
                     raise Failure(f"cannot read the address {m[2]!r}: {e}") from None
                 out.append(f" {m[1]} {address & (1 << 64) - 1:08x},{m[3]}")
@@ -238,10 +239,12 @@ def compare_with_comment(listing, program, lines, who, command):
         if got != expected:
             j = next(j for j in range(max(len(got), len(expected)))
                      if got[j:j + 1] != expected[j:j + 1])
-            tell = [program.name_of(x[j]) if j < len(x) else "nothing more" for x in (expected, got)]
-            raise at(number, f"execution {n + 1}, access {j + 1}: expected {tell[0]}, got {tell[1]}")
+            a, b = (program.name_of(x[j]) if j < len(x) else "nothing more"
+                    for x in (expected, got))
+            raise at(number, f"execution {n + 1}, access {j + 1}: expected {a}, got {b}")
     first, last = program.symbols["begin"], program.symbols["end_of_case"]
-    for number in {program.line_of[pc] for pc in program.line_of if first <= pc < last} | set(lines):
+    inside = {number for pc, number in program.line_of.items() if first <= pc < last}
+    for number in inside | set(lines):
         line = lines.get(number, Line(number))
         if number is None or line.never:
             continue
@@ -268,6 +271,8 @@ def must_succeed(command, what, status=0):
         r = run(command)
     except subprocess.TimeoutExpired:
         raise Failure(f"{what}: not done after {SECONDS} seconds", command) from None
+    except OSError as e:
+        raise Failure(f"{what}: cannot be started: {e.strerror}", command) from None
     if r.returncode == SKIP_STATUS and what == "alone":
         raise Skip("the case finds that this machine cannot run it")
     if r.returncode != status:
@@ -332,7 +337,7 @@ def main():
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     p.add_argument("--stepper", type=pathlib.Path, help="default: BUILD/oracle/stepper")
     p.add_argument("--gait", type=pathlib.Path, help="default: BUILD/gait")
-    p.add_argument("-j", type=int, default=os.cpu_count(), help="cases at a time")
+    p.add_argument("-j", type=int, default=2 * os.cpu_count(), help="cases at a time")
     options = p.parse_args()
     options.only = set(options.only.split(","))
     if options.only - {"comment", "stepper", "gait"}:
@@ -341,8 +346,9 @@ def main():
     options.stepper = (options.stepper or options.build / "oracle/stepper").resolve()
     options.gait = (options.gait or options.build / "gait").resolve()
     for tool in sorted(options.only - {"comment"}):
-        if not getattr(options, tool).exists():
-            p.error(f"{getattr(options, tool)} does not exist: build it, or leave {tool} out of --only")
+        path = getattr(options, tool)
+        if not path.exists():
+            p.error(f"{path} does not exist: build it, or leave {tool} out of --only")
     (options.build / "insn").mkdir(parents=True, exist_ok=True)
     names = [pathlib.Path(n).stem for n in options.names]
     cases = [HERE / f"{n}.S" for n in names] or sorted(HERE.glob("*.S"))

@@ -126,6 +126,16 @@ static void a_record_before_its_unit_is_rejected(void)
     CHECK_CASE(strstr(said, "only written later"), "%s", said);
 }
 
+static void a_chunk_without_a_state_is_rejected(void)
+{
+    struct sample s;
+    sample_begin(&s);
+    sample_record(&s, RECORD_syscall, 3, 1ul, 0ul, 0ul);
+    sample_end(&s, &exited);
+    CHECK(verify() == 1);
+    CHECK_CASE(strstr(said, "is not a state record"), "%s", said);
+}
+
 static void a_wrong_summary_is_rejected(void)
 {
     struct sample s;
@@ -176,6 +186,7 @@ int main(void)
     a_huge_copy_is_counted_once();
     impossible_lives_are_rejected();
     a_record_before_its_unit_is_rejected();
+    a_chunk_without_a_state_is_rejected();
     a_wrong_summary_is_rejected();
     an_interrupted_recording_is_said();
     lost_buffers_are_said();
