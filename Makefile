@@ -48,7 +48,64 @@ $(B)/obj/%.o: src/%.c
 $(B)/gait: $(OBJ)
 	$(CC) $(HOST) $(CFLAGS) -o $@ $(OBJ) $(LIBS)
 
--include $(wildcard $(B)/obj/*/*.d $(B)/guest/*.d)
+# -- Tests --------------------------------------------------------------------------------------
+# Unit tests link with all of gait but main, under the sanitizers, from objects of their own.
+SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SAN_OBJ := $(patsubst src/%.c,$(B)/san/%.o,$(filter-out src/cmd/main.c,$(SRC))) $(B)/obj/host/guest_blob.o
+UNIT    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+$(B)/san/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(HOST) -O1 -g $(SAN) -MMD -MP -c $< -o $@
+$(B)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(SAN_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(HOST) -O1 -g $(SAN) -Itests/unit -o $@ $< $(SAN_OBJ) $(LIBS)
+
+# Fuzzers: the translator on random code, the reader on random files.
+FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace
+FUZZ_SRC := $(filter src/base/% src/store/% src/decode/% src/translate/%,$(SRC))
+$(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard src/*/*.h)
+	@mkdir -p $(@D)
+	clang $(HOST) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(FUZZ_SRC) $(LIBS)
+
+ORACLE := $(B)/oracle/stepper $(B)/oracle/pin.so
+$(B)/oracle/stepper: tests/oracle/stepper.c tests/oracle/accesses.c tests/oracle/accesses.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 $(WARN) -o $@ $(filter %.c,$^) -lZydis
+$(B)/oracle/pin.so: tests/oracle/pin.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 $(WARN) -shared -fPIC -o $@ $<
+
+# What every change must pass, in minutes.
+check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
+	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
+	    -- insn tests/insn/run.py \
+	    -- cli tests/cli/run.py \
+	    -- oracle tests/oracle/run.sh small \
+	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 40 \
+	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20
+
+# The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
+check-all: check
+	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- stress tests/insn/stress.sh
+
+fuzz: $(FUZZ)
+	tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 600
+	tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 600
+
+# -- Measuring, showing, installing --------------------------------------------------------------
+bench-engine: $(B)/gait
+	bench/engine
+
+demo: $(B)/gait
+	@scripts/demo
+
+install: $(B)/gait
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
+	install $(B)/gait $(DESTDIR)$(PREFIX)/bin/gait
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+
+-include $(wildcard $(B)/obj/*/*.d $(B)/san/*/*.d $(B)/guest/*.d)
 
 clean:
 	rm -rf $(B)

@@ -4,6 +4,7 @@
  * Data may be hostile: the header is read once, every length is checked against the data, every id against the table.
  * Slot numbers inside the unit table were checked when the table was made or loaded. */
 #include "decode/decode.h"
+#include "decode/plan.h"
 #include "wire/wire.h"
 
 #include <cpuid.h>
@@ -276,7 +277,7 @@ static int take_guest_record(struct decoder *d, u32 id, u32 n, const u8 *slots, 
 #undef RECORD
     };
     if (n != lengths[id])
-        return err_set(e, "a record with number %u has %u slots instead of %u", id, n, lengths[id]);
+        return err_set(e, "a record of number %u has %u slots instead of %u", id, n, lengths[id]);
     if (id == RECORD_state)
         d->carried = (struct carried){.rsp = slot(slots, 0), .fs = slot(slots, 1), .gs = slot(slots, 2), .known = true};
     return 0;
@@ -287,15 +288,58 @@ static void carry(struct decoder *d, const struct unit_exit *x, const u8 *slots)
     d->carried.rsp = term_value(&d->carried, slots, x->rsp_term) + (u64)x->rsp_disp;
 }
 
-s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended, struct err *e)
+/* Count references from..n of the batch by kind. */
+static void count_refs(const struct unit_table *t, struct batch *b, u32 from)
+{
+    u64 kind[REF_MODIFY + 1] = {0};
+    for (u32 j = from; j < b->n_refs; j++) {
+        u32 r = b->ref[j] & BATCH_ODD ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
+        kind[t->refs.v[r].kind]++;
+    }
+    b->loads += kind[REF_LOAD];
+    b->stores += kind[REF_STORE];
+    b->modifies += kind[REF_MODIFY];
+}
+
+enum step { STEP_NEXT, STEP_FULL, STEP_BAD };
+
+/* Decode the record of an exit, with every check. */
+static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u32 n, const u8 *slots, struct err *e)
 {
     const struct unit_table *table = d->table;
     struct out o = {.b = b, .carried = &d->carried};
+    if (id - FIRST_EXIT_ID >= table->exits.n)
+        return err_set(e, "it names exit %u, which does not exist", id), STEP_BAD;
+    const struct unit_exit *x = &table->exits.v[id - FIRST_EXIT_ID];
+    if (x->slots != n)
+        return err_set(e, "it has %u slots, but its exit %u has %u", n, id, x->slots), STEP_BAD;
+    if (!d->carried.known)
+        return err_set(e, "it comes before any state record"), STEP_BAD;
+    u32 from = b->n_refs;
+    o.ref0 = table->units.v[x->unit].ref0;
+    d->ref_done = put_refs(d, &o, x, d->ref_done, slots);
+    count_refs(table, b, from);
+    d->unfinished = d->ref_done < x->refs;
+    if (d->unfinished)
+        return STEP_FULL;
+    d->ref_done = 0;
+    b->insns += x->insns;
+    carry(d, x, slots);
+    return STEP_NEXT;
+}
+
+s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended, struct err *e)
+{
     size_t at = 0;
     b->n_records = b->n_refs = b->n_odd = 0;
+    b->insns = b->loads = b->stores = b->modifies = 0;
     d->unfinished = *ended = false;
-    while (at + RECORD_SLOTS_AT <= size && b->n_records < BATCH_RECORDS) {
+    for (;;) {
         u32 header;
+        if (d->plans && d->carried.known && !d->ref_done && !d->rep_done)
+            at = plans_run(d, data, size, at, b);
+        if (at + RECORD_SLOTS_AT > size || b->n_records == BATCH_RECORDS)
+            break;
         memcpy(&header, data + at, 4);
         u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT, i = b->n_records;
         size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
@@ -305,34 +349,41 @@ s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b
             break;
         }
         if (length > size - at)
-            return err_set(e, "the record at byte %zu is cut off", at);
+            return err_set(e, "the record is cut off");
         b->exit[i] = id;
         b->record_at[i] = (u32)at;
         b->first[i] = b->n_refs;
-        if (id < FIRST_EXIT_ID) {
-            if (take_guest_record(d, id, n, slots, e) < 0)
-                return -1;
-            b->n_records++;
-            at += length;
-            continue;
-        }
-        if (id - FIRST_EXIT_ID >= table->exits.n)
-            return err_set(e, "the record at byte %zu names exit %u, which does not exist", at, id);
-        const struct unit_exit *x = &table->exits.v[id - FIRST_EXIT_ID];
-        if (x->slots != n)
-            return err_set(e, "the record at byte %zu has %u slots, but its exit %u has %u", at, n, id, x->slots);
-        if (!d->carried.known)
-            return err_set(e, "the record at byte %zu comes before any state record", at);
-        o.ref0 = table->units.v[x->unit].ref0;
+        enum step s = STEP_NEXT;
+        if (id >= FIRST_EXIT_ID)
+            s = take_exit_record(d, b, id, n, slots, e);
+        else if (take_guest_record(d, id, n, slots, e) < 0)
+            s = STEP_BAD;
+        if (s == STEP_BAD)
+            return -1;
         b->n_records++;
-        d->ref_done = put_refs(d, &o, x, d->ref_done, slots);
-        d->unfinished = d->ref_done < x->refs;
-        if (d->unfinished)
+        if (s == STEP_FULL)
             break;
-        d->ref_done = 0;
-        carry(d, x, slots);
         at += length;
     }
     b->first[b->n_records] = b->n_refs;
     return (s64)at;
+}
+
+void decoder_init(struct decoder *d, const struct unit_table *table, bool scalar)
+{
+    *d = (struct decoder){.table = table, .plans = scalar ? NULL : plans_new()};
+}
+
+void decoder_fini(struct decoder *d)
+{
+    plans_free(d->plans);
+    d->plans = NULL;
+}
+
+void decoder_reset(struct decoder *d)
+{
+    d->carried = (struct carried){0};
+    d->unfinished = false;
+    d->ref_done = 0;
+    d->rep_done = 0;
 }

@@ -18,11 +18,12 @@ struct carried {
  * Record i has exit number exit[i] (the id on the wire) and the references first[i] .. first[i + 1] - 1. Guest records
  * (ids below FIRST_EXIT_ID) have no references; their slots are reached through record_at[i]. ref[j] indexes the unit
  * table's refs, or, with BATCH_ODD set, the batch's odd list: references whose size is only known at run time. */
-enum { BATCH_RECORDS = 4096, BATCH_REFS = 32768, BATCH_ODD_LIMIT = 1024 };
+enum { BATCH_RECORDS = 2048, BATCH_REFS = 16384, BATCH_ODD_LIMIT = 1024 };
 #define BATCH_ODD 0x80000000u
 
 struct batch {
     u32 n_records, n_refs, n_odd;
+    u64 insns, loads, stores, modifies; /* of the records that are whole, or whose last part this is */
     u32 exit[BATCH_RECORDS];
     u32 record_at[BATCH_RECORDS]; /* byte offset of the record in the buffer handed to decode_batch */
     u32 first[BATCH_RECORDS + 1];
@@ -33,18 +34,26 @@ struct batch {
     } odd[BATCH_ODD_LIMIT];
 };
 
+struct plans;
+
 struct decoder {
     const struct unit_table *table;
+    struct plans *plans; /* the vector path's, NULL where the processor has none */
     struct carried carried;
     bool unfinished; /* the last record of the batch goes on in the next batch */
-    u32 ref_done; /* its references already given out */
-    u64 rep_done; /* and iterations of the rep instruction at that point */
-    u32 force;    /* for tests: 0 best path, 1 scalar only */
+    u32 ref_done;    /* its references already given out */
+    u64 rep_done;    /* and iterations of the rep instruction at that point */
 };
 
+/* The table may grow while it is decoded from, but must not move. `scalar` forbids the vector path. */
+void decoder_init(struct decoder *d, const struct unit_table *table, bool scalar);
+void decoder_fini(struct decoder *d);
+/* Forget what was carried: a new buffer follows. */
+void decoder_reset(struct decoder *d);
+
 /* Decode records from data into b until the data or the batch is full. Returns the bytes consumed (a whole number of
- * records, except that a huge rep instruction is given out over several batches), or -1 with a sentence: the data may
- * come from a damaged file or a hostile program. A zero header ends the data: *ended is set. */
+ * records; a huge rep instruction is given out over several batches, and consumed with its last part), or -1 with a
+ * sentence: the data may come from a damaged file or a hostile program. A zero header ends the data: *ended is set. */
 s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended, struct err *e);
 
 #endif

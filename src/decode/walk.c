@@ -8,13 +8,15 @@
 
 void walk_init(struct walk *w, struct trace *t)
 {
-    *w = (struct walk){.trace = t, .decoder = {.table = &t->table}};
+    *w = (struct walk){.trace = t};
+    decoder_init(&w->decoder, &t->table, false);
     w->batch = malloc(sizeof *w->batch);
     check(w->batch != NULL);
 }
 
 void walk_fini(struct walk *w)
 {
+    decoder_fini(&w->decoder);
     free(w->batch);
     vec_fini(&w->records);
 }
@@ -55,7 +57,7 @@ static int have_records(struct walk *w, struct err *e)
             return -1;
         w->loaded = true;
         w->next = 0;
-        w->decoder = (struct decoder){.table = &w->trace->table};
+        decoder_reset(&w->decoder);
     }
     return 1;
 }

@@ -97,23 +97,18 @@ guest_state:
     call on_state
     jmp resume
 
-/* A return missed; rcx = its app target. Its slot holds a cache address: put back what the program has there. */
+/* A return missed; T_TARGET = where it goes. */
 guest_landing:
-    mov %rcx, -8(%rsp)
     mov %r11, %gs:T_PTR
-    mov %rcx, %gs:T_PC
-    mov %gs:T_RCX, %rcx
-    mov %gs:T_RDX, %rdx
+    mov %gs:T_R10, %r10
     save
     call on_landing
     jmp resume
 
-/* An indirect jump or call missed; rcx = its app target. */
+/* An indirect jump or call missed; T_TARGET = where it goes. */
 guest_indirect:
     mov %r11, %gs:T_PTR
-    mov %rcx, %gs:T_PC
-    mov %gs:T_RCX, %rcx
-    mov %gs:T_RDX, %rdx
+    mov %gs:T_R10, %r10
     save
     call on_indirect
     /* fall through */

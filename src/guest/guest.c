@@ -291,6 +291,7 @@ static u64 look_up(struct thread *t, bool is_return)
 void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
+    t->pc = t->target;
     t->resume = look_up(t, false);
     if (!t->resume)
         go_to(t, ask(t, REQ_translate_pc, t->pc));
@@ -299,6 +300,9 @@ void on_indirect(struct thread *t)
 void on_landing(struct thread *t)
 {
     t->n_return_misses++;
+    t->pc = t->target;
+    /* The return slot holds a cache address: put back what the program has there. */
+    *(u64 *)(uintptr_t)(t->regs[RSP] - 8) = t->pc;
     t->resume = look_up(t, true);
     if (!t->resume)
         go_to(t, ask(t, REQ_translate_return, t->pc));

@@ -18,25 +18,13 @@ enum { SPIN_PAUSES = 2000 };
 
 static void count_batch(struct session *s)
 {
-    const struct unit_table *table = s->decoder.table;
     const struct batch *b = s->batch;
     struct trace_counts *n = &s->counts;
-    u32 whole = b->n_records - s->decoder.unfinished;
-    for (u32 i = 0; i < whole; i++) {
-        if (b->exit[i] >= FIRST_EXIT_ID)
-            n->instructions += table->exits.v[b->exit[i] - FIRST_EXIT_ID].insns;
-        else
-            n->syscalls += b->exit[i] == RECORD_syscall;
-    }
-    u64 kind[3] = {0};
-    for (u32 j = 0; j < b->n_refs; j++) {
-        u32 r = b->ref[j] & BATCH_ODD ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
-        kind[table->refs.v[r].kind]++;
-    }
-    n->loads += kind[REF_LOAD];
-    n->stores += kind[REF_STORE];
-    n->modifies += kind[REF_MODIFY];
-    n->records += whole;
+    n->instructions += b->insns;
+    n->loads += b->loads;
+    n->stores += b->stores;
+    n->modifies += b->modifies;
+    n->records += b->n_records - s->decoder.unfinished;
 }
 
 static void sink_decode(struct session *s, const u8 *data, u32 size)

@@ -146,7 +146,7 @@ static int run(struct session *s, struct err *e)
     double began = now();
     begin_life(s);
     serve_begin(s);
-    s->decoder = (struct decoder){.table = translator_table(s->translator), .force = s->stress.scalar};
+    decoder_init(&s->decoder, translator_table(s->translator), s->stress.scalar);
     modules_note(s);
     if (release_program(s, e) < 0) {
         end_life(s);
@@ -177,6 +177,7 @@ static void kill_program(struct session *s)
 
 static void session_fini(struct session *s)
 {
+    decoder_fini(&s->decoder);
     if (s->translator)
         translator_free(s->translator);
     if (s->wire)

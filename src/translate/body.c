@@ -321,54 +321,73 @@ done:
 
 /* -- Indirect branches ------------------------------------------------------------------------ */
 
-/* rdx := index of the jump table for the target in rcx, without flags. */
+/* An indirect branch has its target in r10, which hardly any code has in use at a branch, and in the thread block; r10
+ * becomes the index of a jump table, and where it arrives, at a door or a landing, the target is verified. Nothing here
+ * changes the flags before the flags are known to be dead. */
+
+/* r10 := index of the jump tables for the target in r10. */
 static void emit_table_index(struct translator *t, struct emit *e)
 {
     if (t->has_bmi2) {
-        const u8 pext[] = {0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x14, 0x25}; /* pext rdx, rcx, gs:[T_JUMP_MASK] */
+        const u8 pext[] = {0x65, 0xc4, 0x62, 0xaa, 0xf5, 0x14, 0x25}; /* pext r10, r10, gs:[T_JUMP_MASK] */
         emit_bytes(e, pext, sizeof pext);
         emit_32(e, T_JUMP_MASK);
     } else {
-        const u8 movzx[] = {0x0f, 0xb7, 0xd1}; /* movzx edx, cx */
+        const u8 movzx[] = {0x45, 0x0f, 0xb7, 0xd2}; /* movzx r10d, r10w */
         emit_bytes(e, movzx, sizeof movzx);
     }
 }
 
-static void emit_table_jmp(struct translator *t, struct emit *e)
+static void emit_table_load(struct translator *t, struct emit *e, u64 table)
 {
     emit_table_index(t, e);
-    const u8 jmp[] = {0xff, 0x24, 0xd5}; /* jmp [rdx*8 + table] */
-    emit_bytes(e, jmp, sizeof jmp);
-    emit_32(e, (u32)t->config.jump);
+    const u8 load[] = {0x4e, 0x8b, 0x14, 0xd5}; /* mov r10, [r10*8 + table] */
+    emit_bytes(e, load, sizeof load);
+    emit_32(e, (u32)table);
 }
 
-/* Verify that rcx is pc, leave to the guest if not, and restore the program's rcx and rdx. A return has left a cache
- * address below the stack pointer, where the program has its return address: put that back first. */
+static void emit_table_jmp(struct translator *t, struct emit *e)
+{
+    emit_table_load(t, e, t->config.jump);
+    const u8 jmp[] = {0x41, 0xff, 0xe2}; /* jmp r10 */
+    emit_bytes(e, jmp, sizeof jmp);
+}
+
+/* Verify the target with flags that somebody will read: rcx is borrowed for a branch that needs none. */
+static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
+{
+    emit_gs_store(e, RCX, T_SPILL0);
+    emit_gs_load(e, R10, T_TARGET);
+    emit_imm(e, RCX, 0 - pc);
+    const u8 lea[] = {0x4a, 0x8d, 0x0c, 0x11}; /* lea rcx, [rcx + r10] */
+    emit_bytes(e, lea, sizeof lea);
+    u8 *jump = e->p;
+    const u8 jrcxz[] = {0xe3, 0x00};
+    emit_bytes(e, jrcxz, sizeof jrcxz);
+    emit_gs_load(e, RCX, T_SPILL0);
+    emit_jmp(e, miss);
+    if (!e->full)
+        jump[1] = (u8)(e->p - jump - 2);
+    emit_gs_load(e, RCX, T_SPILL0);
+}
+
+/* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return has left a cache
+ * address below the stack pointer, where the program has its return address: put that back. */
 static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
-    if (by == BY_RETURN)
-        emit_store(e, RCX, RSP, -8);
     if (flags_live_at(t, pc, LIVE_FLAGS)) {
-        const u8 lea[] = {0x48, 0x8d, 0x0c, 0x11}; /* lea rcx, [rcx + rdx] */
-        emit_imm(e, RDX, 0 - pc);
-        emit_bytes(e, lea, sizeof lea);
-        u8 *jump = e->p;
-        const u8 jrcxz[] = {0xe3, 0x00};
-        emit_bytes(e, jrcxz, sizeof jrcxz);
-        emit_imm(e, RDX, pc);
-        emit_bytes(e, lea, sizeof lea);
-        emit_jmp(e, miss);
-        if (!e->full)
-            jump[1] = (u8)(e->p - jump - 2);
+        emit_flagless_verify(e, pc, miss);
     } else {
-        const u8 cmp[] = {0x48, 0x39, 0xd1}; /* cmp rcx, rdx */
-        emit_imm(e, RDX, pc);
+        const u8 cmp[] = {0x65, 0x4c, 0x3b, 0x14, 0x25}; /* cmp r10, gs:[T_TARGET] */
+        emit_imm(e, R10, pc);
         emit_bytes(e, cmp, sizeof cmp);
+        emit_32(e, T_TARGET);
         emit_jcc(e, CC_NE, miss);
     }
-    emit_gs_load(e, RCX, T_RCX);
-    emit_gs_load(e, RDX, T_RDX);
+    if (by == BY_RETURN)
+        emit_store(e, R10, RSP, -8);
+    emit_gs_load(e, R10, T_R10);
 }
 
 u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by)
@@ -378,53 +397,57 @@ u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by)
     return at;
 }
 
-/* rcx := where an indirect jump or call goes. rcx and rdx are already saved. */
-static bool emit_target(struct builder *b, u32 i)
+/* r10 := the memory operand of an indirect jump or call. */
+static bool emit_target_load(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     struct rewrite rw = {REG_NONE, REG_NONE};
     struct loan loan = {.n = 0};
+    bool through_gs = insn_uses_gs(in);
     u64 address;
     if (records(b) && in->names & LIVE_REG(R11)) {
-        rw.r11_as = b->r11_in = in->names & LIVE_REG(RCX) ? RDX : RCX;
+        rw.r11_as = b->r11_in = borrow(b, in, &loan, true);
         emit_gs_load(b->e, rw.r11_as, T_APP_R11);
     }
     if (!slots_before(b, i))
         return refuse(b, in);
     b->r11_in = REG_NONE;
-    if (in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER) {
-        u8 from = insn_gpr(in->op[0].reg.value);
-        from = from == R11 && records(b) ? rw.r11_as : from;
-        if (from != RCX)
-            emit_move(b->e, RCX, from);
-    } else if (insn_rip_target(in, &address) && !is_near(b, address)) {
-        emit_imm(b->e, RCX, address);
-        emit_load(b->e, RCX, RCX, 0);
-    } else {
-        bool through_gs = insn_uses_gs(in);
-        if (through_gs) { /* rcx and rdx are in use: let no loan take them */
-            struct insn busy = *in;
-            busy.names |= LIVE_REG(RCX) | LIVE_REG(RDX);
-            if (!emit_enter_gs(b, &busy, &loan))
-                return refuse(b, in);
-        }
-        rewrite_target_load(b->e, in, RCX, rw);
-        if (through_gs)
-            emit_leave_gs(b, &loan);
-        give_back(b, &loan);
+    if (insn_rip_target(in, &address) && !is_near(b, address) && !through_gs) {
+        emit_imm(b->e, R10, address);
+        emit_load(b->e, R10, R10, 0);
+        return true;
     }
+    if (through_gs && !emit_enter_gs(b, in, &loan))
+        return refuse(b, in);
+    rewrite_target_load(b->e, in, R10, rw);
+    if (through_gs)
+        emit_leave_gs(b, &loan);
+    give_back(b, &loan);
     return true;
 }
 
-static void emit_save_pair(struct builder *b)
+/* r10 := where an indirect jump or call goes; and the thread block knows it too. */
+static bool emit_target(struct builder *b, u32 i)
 {
-    emit_gs_store(b->e, RCX, T_RCX);
-    emit_gs_store(b->e, RDX, T_RDX);
+    const struct insn *in = &b->insn[i];
+    emit_gs_store(b->e, R10, T_R10);
+    if (in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+        u8 from = insn_gpr(in->op[0].reg.value);
+        if (!slots_before(b, i))
+            return refuse(b, in);
+        if (from == R11 && records(b))
+            emit_gs_load(b->e, R10, T_APP_R11);
+        else if (from != R10)
+            emit_move(b->e, R10, from);
+    } else if (!emit_target_load(b, i)) {
+        return false;
+    }
+    emit_gs_store(b->e, R10, T_TARGET);
+    return true;
 }
 
 static bool emit_jmp_indirect(struct builder *b, u32 i)
 {
-    emit_save_pair(b);
     if (!emit_target(b, i))
         return false;
     values_step(&b->values, &b->insn[i]);
@@ -448,19 +471,17 @@ static bool emit_ret(struct builder *b, u32 i)
     u32 k = add_exit(b, i + 1, EXIT_INDIRECT, 0);
     emit_exit_header(b, b->e, k, 0);
     emit_advance(b, b->e);
-    emit_save_pair(b);
-    emit_load(b->e, RCX, RSP, 0);
+    emit_gs_store(b->e, R10, T_R10);
+    emit_load(b->e, R10, RSP, 0);
+    emit_gs_store(b->e, R10, T_TARGET);
     bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
     if (b->t->config.strict || has_count) { /* with a count, the landing would not know where the return slot was */
         emit_lea(b->e, RSP, RSP, 8 + (has_count ? (s32)(u16)in->op[0].imm.value.u : 0));
         emit_table_jmp(b->t, b->e);
         return true;
     }
-    emit_table_index(b->t, b->e);
-    const u8 load[] = {0x48, 0x8b, 0x14, 0xd5}; /* mov rdx, [rdx*8 + table] */
-    emit_bytes(b->e, load, sizeof load);
-    emit_32(b->e, (u32)(b->t->config.jump + WIRE_JUMP_SIZE));
-    emit_store(b->e, RDX, RSP, 0);
+    emit_table_load(b->t, b->e, b->t->config.jump + WIRE_JUMP_SIZE);
+    emit_store(b->e, R10, RSP, 0);
     emit_8(b->e, 0xc3);
     return true;
 }
@@ -542,7 +563,7 @@ static bool emit_call(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     bool direct = in->class == INSN_CALL;
     u64 return_pc = in->pc + in->len;
-    if (direct ? !slots_before(b, i) : (emit_save_pair(b), !emit_target(b, i)))
+    if (direct ? !slots_before(b, i) : !emit_target(b, i))
         return refuse(b, in);
     values_step(&b->values, in);
     slots_settle_rsp(b);
@@ -756,6 +777,17 @@ static bool emit_one(struct builder *b, u32 i)
     }
 }
 
+/* A straight line that ends in an indirect jump or a return always arrives at a gate: it needs none of its own. */
+static bool needs_gate(const struct builder *b)
+{
+    const struct insn *last = &b->insn[b->n_insns - 1];
+    bool leaves_indirectly = !b->falls_off && (last->class == INSN_JMP_IND || last->class == INSN_RET);
+    for (u32 i = 0; i < b->n_insns; i++)
+        if (b->insn[i].class == INSN_JCC)
+            return true;
+    return !leaves_indirectly || b->t->config.all_gates;
+}
+
 bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
@@ -764,7 +796,8 @@ bool body_emit(struct builder *b, u32 *entry)
     b->r11_in = REG_NONE;
     b->call.field = NULL;
     *entry = cache_offset(b->t, emit_here(b->e));
-    emit_gate(b, flags_live_in(b) != 0);
+    if (needs_gate(b))
+        emit_gate(b, flags_live_in(b) != 0);
     b->inner = cache_offset(b->t, emit_here(b->e));
     for (u32 i = 0; i < b->n_insns; i++)
         if (!emit_one(b, i)) {

@@ -223,12 +223,21 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
 }
 
 /* Translate the unit at pc, and after it, without a jump between them, those that its last exit runs on into. */
-static bool translate_unit(struct translator *t, u64 pc, struct err *e)
+static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct err *e)
 {
+    struct emit before = t->hot;
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
-    if (!translate_one(t, pc, CHAIN_LIMIT, e))
+    /* A unit first reached by an indirect branch will be again: its door runs on into it. */
+    u32 door = by == BY_LINK ? 0 : body_door(t, &t->hot, pc, by);
+    if (!translate_one(t, pc, CHAIN_LIMIT, e)) {
+        t->hot = before;
         return false;
+    }
+    if (door) {
+        struct place *p = places_get(&t->places, pc);
+        *(by == BY_JUMP ? &p->door : &p->landing) = door;
+    }
     for (u32 chain = CHAIN_LIMIT; t->builder.adjacent; chain--) {
         struct err ignored;
         u32 exit = (u32)t->table.exits.n - t->builder.n_exits + t->builder.adjacent - 1;
@@ -267,7 +276,7 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
     if (!places_get(&t->places, pc.v)->unit) {
         t->ahead.n = t->ahead_next = 0; /* what was worth running ahead of is past */
         t->ahead_budget = AHEAD_BUDGET;
-        if (!translate_unit(t, pc.v, e))
+        if (!translate_unit(t, pc.v, by, e))
             return none;
     }
     if (by != BY_LINK) {
@@ -296,7 +305,7 @@ bool translate_ahead(struct translator *t)
         if (places_get(&t->places, pc)->unit)
             continue;
         t->ahead_budget--;
-        if (translate_unit(t, pc, &ignored))
+        if (translate_unit(t, pc, BY_LINK, &ignored))
             t->stats.ahead++;
         return true;
     }

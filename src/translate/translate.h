@@ -15,7 +15,7 @@ struct guest_points {
     u64 exit;     /* r11 = exit id */
     u64 gate;     /* r11 = cache address to go on at */
     u64 state;    /* the same, and write a state record */
-    u64 indirect; /* rcx = app target of a jump or call; the program's rcx and rdx are in the thread block */
+    u64 indirect; /* a jump or call missed; its target and the program's r10 are in the thread block */
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
 };

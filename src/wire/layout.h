@@ -36,8 +36,8 @@
 /* The thread block, addressed through gs. The first 64 bytes are what hot code touches. */
 #define T_LIMIT     0x00 /* the gate: a unit may run while the record pointer is not above this */
 #define T_APP_R11   0x08 /* the program's r11; the register itself is the record pointer */
-#define T_RCX       0x10 /* the program's rcx and rdx on the way through an indirect branch */
-#define T_RDX       0x18
+#define T_R10       0x10 /* the program's r10 on the way through an indirect branch */
+#define T_TARGET    0x18 /* and where that branch goes */
 #define T_SPILL0    0x20 /* scratch registers of emitted code */
 #define T_SPILL1    0x28
 #define T_SPILL2    0x100

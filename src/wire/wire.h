@@ -37,7 +37,8 @@ enum request_state { REQ_IDLE, REQ_POSTED, REQ_ANSWERED };
 struct thread {
     u64 limit;
     u64 app_r11;
-    u64 rcx, rdx;
+    u64 r10;
+    u64 target;
     u64 spill[2];
     u64 ptr;
     u64 app_gs;
@@ -119,8 +120,8 @@ _Static_assert(sizeof(struct index_entry) << WIRE_INDEX_LOG2 == WIRE_INDEX_SIZE,
 #define JUMP_MASK ((1ul << WIRE_JUMP_LOG2) - 1)
 
 _Static_assert(offsetof(struct thread, app_r11) == T_APP_R11, "layout");
-_Static_assert(offsetof(struct thread, rcx) == T_RCX, "layout");
-_Static_assert(offsetof(struct thread, rdx) == T_RDX, "layout");
+_Static_assert(offsetof(struct thread, r10) == T_R10, "layout");
+_Static_assert(offsetof(struct thread, target) == T_TARGET, "layout");
 _Static_assert(offsetof(struct thread, spill) == T_SPILL0, "layout");
 _Static_assert(offsetof(struct thread, ptr) == T_PTR, "layout");
 _Static_assert(offsetof(struct thread, app_gs) == T_APP_GS, "layout");

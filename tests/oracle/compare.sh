@@ -6,7 +6,9 @@
 #
 # Both run PROGRAM (an absolute path) with the same arguments, the same environment, no address
 # randomisation and the same single core, so that the first stack page has the same bytes and the
-# same path is taken. What the program prints is kept beside the lists and must be the same too.
+# same path is taken. The current directory is empty, its times are pinned, and the outputs are
+# fresh files, because programs look at those too (python asks where its stderr stands). What the
+# program prints is kept beside the lists and must be the same.
 # Set GAIT, STEPPER or PIN to use others than those in build/; ORACLE_ENV adds NAME=VALUE words to
 # the environment; ORACLE_INPUT names a file for standard input.
 set -u
@@ -31,18 +33,20 @@ case $1 in
 esac
 
 work=$root/build/oracle/$name
-mkdir -p "$work" || exit 2
+rm -rf "$work"
+mkdir -p "$work/here" || exit 2
 judge=$work/judge.lackey
 trace=$work/trace.gait
 
 # Run a command in the one environment. env(1) replaces itself by the command, so nothing adds a
 # variable of its own (a shell would add _=).
-fixed() {
-    env -i PATH=/usr/bin:/bin HOME=/nonexistent LANG=C \
+fixed() (
+    cd "$work/here" && find . -mindepth 1 -delete && touch -d @1700000000 . || exit 3
+    exec env -i PATH=/usr/bin:/bin HOME=/nonexistent LANG=C \
         "LD_PRELOAD=$pin" GLIBC_TUNABLES=glibc.pthread.rseq=0 \
         PYTHONHASHSEED=0 PERL_HASH_SEED=0 ${ORACLE_ENV-} \
         taskset -c "${ORACLE_CPU:-0}" setarch -R "$@" <"${ORACLE_INPUT:-/dev/null}"
-}
+)
 
 # Say what is different, leave the evidence, fail.
 fail() {

@@ -18,6 +18,7 @@
  */
 #define _GNU_SOURCE
 #include "accesses.h"
+#include "lane.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,9 +63,11 @@ struct stepper {
     struct machine m;
     struct out out;
     struct insn *cache; /* direct-mapped by pc */
+    struct lane *lane;  /* NULL if every instruction is to be stepped */
     int status;         /* of the last wait */
     int signal;         /* to be delivered with the next step, 0 if none */
     bool is_caught;     /* the program has a handler for it */
+    siginfo_t held;     /* came while the program was in the lane; si_signo 0 if none */
     uint64_t rep_pc;    /* the rep instruction that has begun and not ended, 0 if none */
     uint64_t rep_sp;    /* its stack pointer: a handler may use the same instruction */
 };
@@ -202,6 +205,10 @@ static void finish_exec(struct stepper *s)
     resume(s, PTRACE_SYSCALL, 0);
     if (!has_stopped_with(s, SIGTRAP | 0x80))
         die("the program ended before its first instruction");
+    if (s->lane && !lane_attach(s->lane, s->pid)) {
+        fputs("stepper: no fast lane in this program\n", stderr);
+        s->lane = NULL;
+    }
     read_registers(s);
 }
 
@@ -418,6 +425,15 @@ static void step_syscall(struct stepper *s)
         unblock_traps(s);
 }
 
+/* The instruction has run, or one iteration of it; the registers are those after it. */
+static void complete(struct stepper *s, const struct insn *in)
+{
+    s->rep_pc = in->is_repeated && s->m.regs.rip == in->pc ? in->pc : 0;
+    s->rep_sp = s->m.regs.rsp;
+    if (!s->rep_pc)
+        out_commit(&s->out);
+}
+
 /* The step stopped with SIGTRAP: usually the instruction is done. */
 static void settle_trap(struct stepper *s, const struct insn *in)
 {
@@ -429,10 +445,12 @@ static void settle_trap(struct stepper *s, const struct insn *in)
             s->out.now = s->out.step;
         take_signal(s, SIGTRAP);
     }
-    s->rep_pc = in->is_repeated && !has_moved ? in->pc : 0;
-    s->rep_sp = s->m.regs.rsp;
-    if (!s->rep_pc)
-        out_commit(&s->out);
+    complete(s, in);
+}
+
+static bool is_fault(int sig, const siginfo_t *info)
+{
+    return info->si_code > 0 && (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL);
 }
 
 /*
@@ -443,10 +461,8 @@ static void settle_signal(struct stepper *s)
 {
     int sig = WSTOPSIG(s->status);
     siginfo_t info;
-    bool is_fault = ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) == 0 && info.si_code > 0 &&
-                    (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL);
 
-    if (is_fault) {
+    if (ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) == 0 && is_fault(sig, &info)) {
         s->out.now = s->out.certain;
         s->rep_pc = 0;
     } else {
@@ -474,6 +490,8 @@ static void step(struct stepper *s)
         list(s, in);
     else
         in = &unreadable;
+    if (in->is_syscall && s->lane)
+        lane_watch_syscall(s->lane, &s->m.regs);
     if (in->is_syscall)
         step_syscall(s);
     else if (in->is_unsteppable)
@@ -493,12 +511,88 @@ static void step(struct stepper *s)
         settle_signal(s);
 }
 
+/* -- The fast lane ----------------------------------------------------------------------------- */
+
+/* List what the lane has recorded. Leaves the registers as they are after the last instruction. */
+static void replay(struct stepper *s)
+{
+    const struct insn *last = NULL;
+
+    for (unsigned i = 0; i <= lane_count(s->lane); i++) {
+        const struct insn *in = lane_record(s->lane, i, &s->m);
+
+        if (last)
+            complete(s, last);
+        if (in)
+            list(s, in);
+        last = in;
+    }
+}
+
+/*
+ * Let the program run in the lane until the runner stops; true if it is to go on. A fault goes back
+ * to the start of the instruction, to happen again in its proper place. Another signal waits until
+ * the instruction under way is done.
+ */
+static bool drive(struct stepper *s)
+{
+    for (;;) {
+        siginfo_t info;
+        uint64_t pc;
+
+        resume(s, PTRACE_CONT, 0);
+        if (has_ended(s))
+            return false;
+        pc = ptrace(PTRACE_PEEKUSER, s->pid, offsetof(struct user, regs.rip), NULL);
+        if (has_stopped_with(s, SIGTRAP) && lane_has_stopped(s->lane, pc))
+            return lane_reason(s->lane) == LANE_MISS || lane_reason(s->lane) == LANE_FULL;
+        if (ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) < 0)
+            continue;
+        if (is_fault(WSTOPSIG(s->status), &info)) {
+            lane_forget_unfinished(s->lane);
+            return false;
+        }
+        s->held = info;
+        lane_leave(s->lane);
+    }
+}
+
+/* Ride the lane up to an instruction that must be stepped, or to a signal. */
+static void ride(struct stepper *s)
+{
+    bool goes_on;
+
+    do {
+        lane_enter(s->lane, &s->m.regs);
+        goes_on = drive(s);
+        replay(s);
+        if (has_ended(s)) {
+            out_commit(&s->out);
+            return;
+        }
+        if (goes_on && lane_reason(s->lane) == LANE_MISS)
+            lane_supply(s->lane);
+    } while (goes_on);
+    if (ptrace(PTRACE_SETREGS, s->pid, NULL, &s->m.regs) < 0)
+        die("cannot leave the fast lane: %s", strerror(errno));
+    if (s->held.si_signo) {
+        ptrace(PTRACE_SETSIGINFO, s->pid, NULL, &s->held);
+        s->signal = s->held.si_signo;
+        s->is_caught = has_handler(s->pid, s->signal);
+        s->held.si_signo = 0;
+    }
+}
+
 static void run(struct stepper *s)
 {
     while (!has_ended(s)) {
-        if (s->signal && s->is_caught)
+        if (s->signal && s->is_caught) {
             enter_handler(s);
-        else
+            continue;
+        }
+        if (s->lane && !s->signal)
+            ride(s);
+        if (!has_ended(s) && !(s->signal && s->is_caught))
             step(s);
     }
 }
@@ -519,13 +613,15 @@ static int exit_status(int status)
 int main(int argc, char **argv)
 {
     static struct stepper s;
-    bool is_verbose = false;
+    bool is_verbose = false, is_slow = false;
     int i;
 
     s.out.fd = STDOUT_FILENO;
     for (i = 1; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
         if (!strcmp(argv[i], "-v"))
             is_verbose = true;
+        else if (!strcmp(argv[i], "--slow"))
+            is_slow = true;
         else if (!strcmp(argv[i], "-o") && i + 1 < argc)
             s.out.fd = open(argv[++i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         else if (strcmp(argv[i], "--noaslr")) /* the default, since nothing can be compared else */
@@ -538,6 +634,7 @@ int main(int argc, char **argv)
     if (i == argc)
         usage();
     accesses_init();
+    s.lane = is_slow ? NULL : lane_open();
     s.cache = calloc(CACHE_SIZE, sizeof *s.cache);
     if (!s.cache)
         die("no memory");
