@@ -68,7 +68,7 @@ $(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard src/*/*.h)
 	clang $(HOST) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(FUZZ_SRC) $(LIBS)
 
 ORACLE := $(B)/oracle/stepper $(B)/oracle/pin.so
-$(B)/oracle/stepper: tests/oracle/stepper.c tests/oracle/accesses.c tests/oracle/accesses.h
+$(B)/oracle/stepper: $(addprefix tests/oracle/,stepper.c accesses.c lane.c accesses.h lane.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 $(WARN) -o $@ $(filter %.c,$^) -lZydis
 $(B)/oracle/pin.so: tests/oracle/pin.c

@@ -739,19 +739,19 @@ static unsigned put_jump(struct entry *e, uint64_t at, unsigned n, const uint8_t
     return n + 5;
 }
 
-/* jcc, loop, jrcxz: the same condition, with 1 or 2 ways back to the runner. */
+/* jcc, loop, jrcxz: the same condition, with a way back to the runner for each outcome. */
 static bool copy_branch(struct entry *e, uint64_t at, const struct parsed *p)
 {
+    bool is_short = p->i.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && p->i.opcode >> 4 == 7;
+    bool is_near = p->i.opcode_map == ZYDIS_OPCODE_MAP_0F && p->i.opcode >> 4 == 8;
+    bool is_count = p->i.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && p->i.opcode >> 2 == 0xe0 >> 2;
     unsigned n = 0;
 
+    if (p->i.address_width != 64 || !(is_short || is_near || is_count))
+        return false;
     e->handler = in_program(handle_branch);
     e->target = e->next + p->op[0].imm.value.s;
-    if (p->i.address_width != 64)
-        return false;
-    if (p->i.opcode >= 0xe0 && p->i.opcode <= 0xe3 && p->i.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
-        e->code[n++] = p->i.opcode;
-    else
-        e->code[n++] = 0x70 | (p->i.opcode & 15);
+    e->code[n++] = is_count ? p->i.opcode : 0x70 | (p->i.opcode & 15);
     e->code[n++] = 5; /* over the first jump */
     n = put_jump(e, at, n, runner_back);
     put_jump(e, at, n, runner_taken);
