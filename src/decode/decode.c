@@ -324,6 +324,8 @@ static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u3
         return STEP_FULL;
     d->ref_done = 0;
     b->insns += x->insns;
+    if (d->plans)
+        plans_make(d->plans, table, id - FIRST_EXIT_ID);
     carry(d, x, slots);
     return STEP_NEXT;
 }

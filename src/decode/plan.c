@@ -34,9 +34,9 @@ struct plan {
 _Static_assert(sizeof(struct plan) == 64, "a plan is a cache line");
 
 struct plans {
-    struct plan *plan; /* by exit; address space for all there can ever be */
+    struct plan *plan; /* by id on the wire; address space for all there can ever be */
     VEC(struct group) more;
-    VEC(u64) bases; /* by exit: what its absolute references are relative to; see base_of */
+    VEC(u64) bases; /* what absolute references are relative to: see base_of */
 };
 
 static const size_t plan_bytes = (size_t)EXIT_ID_LIMIT * sizeof(struct plan);
@@ -50,6 +50,7 @@ struct plans *plans_new(void)
     check(p != NULL);
     p->plan = mmap(NULL, plan_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     check(p->plan != MAP_FAILED);
+    vec_push(&p->bases, 0);
     return p;
 }
 
@@ -151,13 +152,13 @@ static bool make_groups(struct plans *p, struct plan *plan, const struct ref *r,
     return true;
 }
 
-static void make_plan(struct plans *p, const struct unit_table *t, u32 exit)
+void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
 {
     const struct unit_exit *x = &t->exits.v[exit];
     struct plan plan = {.kind = PLAN_SLOW};
     u32 ref0 = t->units.v[x->unit].ref0;
-    if (p->bases.n == 0)
-        vec_push(&p->bases, 0);
+    if (p->plan[exit + FIRST_EXIT_ID].kind != PLAN_NONE)
+        return;
     if (fits(x) && make_groups(p, &plan, t->refs.v + ref0, x->refs)) {
         plan.kind = PLAN_FAST;
         plan.slots = x->slots;
@@ -171,70 +172,75 @@ static void make_plan(struct plans *p, const struct unit_table *t, u32 exit)
             *(kind == REF_LOAD ? &plan.loads : kind == REF_STORE ? &plan.stores : &plan.modifies) += 1;
         }
     }
-    p->plan[exit] = plan;
+    p->plan[exit + FIRST_EXIT_ID] = plan;
 }
 
 /* -- Running them ----------------------------------------------------------------------------- */
 
 #define VECTOR __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,bmi2")))
 
-static inline VECTOR void put_group(const struct group *g, __m512i low, __m512i high, __m256i ids, u64 *addr, u32 *ref)
+/* The vectors of one record: slots 0-7, and slots 8-11, base, zero, fs, rsp. Lanes without a slot hold whatever follows the
+ * record: nothing refers to them. */
+struct lanes {
+    __m512i low, high;
+};
+
+static inline VECTOR struct lanes load_lanes(const u8 *slots, u64 base, u64 fs, u64 rsp)
+{
+    __m128i segment = _mm_insert_epi64(_mm_cvtsi64_si128((s64)fs), (s64)rsp, 1);
+    __m256i carried = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_cvtsi64_si128((s64)base)), segment, 1);
+    __m256i more = _mm256_loadu_si256((const __m256i *)(const void *)(slots + 64));
+    return (struct lanes){.low = _mm512_loadu_si512(slots),
+                          .high = _mm512_inserti64x4(_mm512_castsi256_si512(more), carried, 1)};
+}
+
+static inline VECTOR void put_group(const struct group *g, const struct lanes *l, u32 ref0, u64 *addr, u32 *ref)
 {
     const __m512i nibbles = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
     const __m512i pairs = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-    __m512i a = _mm512_srlv_epi64(_mm512_set1_epi64(g->a), nibbles);
-    __m512i b = _mm512_srlv_epi64(_mm512_set1_epi64(g->b), nibbles);
+    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    u64 terms;
+    memcpy(&terms, &g->a, 8);
+    __m512i t = _mm512_set1_epi64((s64)terms);
+    __m512i a = _mm512_srlv_epi64(t, nibbles);
+    __m512i b = _mm512_srlv_epi64(t, _mm512_add_epi64(nibbles, _mm512_set1_epi64(32)));
     __m512i s = _mm512_and_si512(_mm512_srlv_epi64(_mm512_set1_epi64(g->shift), pairs), _mm512_set1_epi64(3));
     __m512i disp = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)g->disp));
-    __m512i v = _mm512_add_epi64(_mm512_permutex2var_epi64(low, a, high), disp);
-    __m512i w = _mm512_sllv_epi64(_mm512_permutex2var_epi64(low, b, high), s);
+    __m512i v = _mm512_add_epi64(_mm512_permutex2var_epi64(l->low, a, l->high), disp);
+    __m512i w = _mm512_sllv_epi64(_mm512_permutex2var_epi64(l->low, b, l->high), s);
     _mm512_storeu_si512(addr, _mm512_add_epi64(v, w));
-    _mm256_storeu_si256((__m256i *)(void *)ref, ids);
+    _mm256_storeu_si256((__m256i *)(void *)ref, _mm256_add_epi32(_mm256_set1_epi32((int)ref0), iota));
 }
 
-/* The groups beyond the first, for the few exits that have them. */
-static VECTOR __attribute__((noinline)) void put_more(const struct plans *p, const struct plan *plan, __m512i low,
-                                                       __m512i high, __m256i ids, u64 *addr, u32 *ref)
-{
-    const struct group *g = p->more.v + plan->more;
-    for (u32 j = 8; j < plan->refs; j += 8, g++) {
-        ids = _mm256_add_epi32(ids, _mm256_set1_epi32(8));
-        put_group(g, low, high, ids, addr + j, ref + j);
-    }
-}
+/* A fast record is at most this long, so that far from the end no length needs checking. */
+enum { FAST_MARGIN = RECORD_SLOTS_AT + 8 * LANE_SLOTS + 64 };
 
 VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b)
 {
-    const struct unit_table *t = d->table;
     struct plans *p = d->plans;
-    u64 n_exits = t->exits.n, rsp = d->carried.rsp;
-    u64 counts = 0, insns = 0; /* counts: loads, stores, modifies in 21 bits each: a batch cannot overflow them */
+    const struct plan *plans = p->plan;
+    const struct group *more = p->more.v;
+    const u64 *bases = p->bases.v, fs = d->carried.fs;
+    u64 rsp = d->carried.rsp;
     u32 i = b->n_records, n_refs = b->n_refs;
-    const __m512i segments = _mm512_mask_set1_epi64(_mm512_setzero_si512(), 1 << (LANE_FS - 8), (s64)d->carried.fs);
-    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    while (at + RECORD_SLOTS_AT <= size && i < BATCH_RECORDS) {
+    __m128i counts = _mm_setzero_si128(); /* insns, loads, stores, modifies */
+    while (at + FAST_MARGIN <= size && i < BATCH_RECORDS && n_refs + 256 <= BATCH_REFS) {
         u32 header;
         memcpy(&header, data + at, 4);
-        u32 exit = (header >> RECORD_ID_SHIFT) - FIRST_EXIT_ID, n = header & RECORD_SLOT_LIMIT;
-        size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
-        if (exit >= n_exits || length > size - at)
-            break; /* a guest record, the end, or damage: the careful path knows */
-        const struct plan *plan = &p->plan[exit];
-        if (plan->kind == PLAN_NONE)
-            make_plan(p, t, exit);
-        if (plan->kind != PLAN_FAST || plan->slots != n || n_refs + plan->refs > BATCH_REFS)
-            break;
+        u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;
+        const struct plan *plan = &plans[id];
+        if (plan->kind != PLAN_FAST || plan->slots != n)
+            break; /* a guest record, the end, damage, or an exit not seen before: the careful path knows */
         const u8 *slots = data + at + RECORD_SLOTS_AT;
-        u32 present = (1u << n) - 1;
-        __m512i high = _mm512_mask_set1_epi64(segments, 1 << (LANE_RSP - 8), (s64)rsp);
-        high = _mm512_mask_set1_epi64(high, 1 << (LANE_BASE - 8), (s64)p->bases.v[plan->group.pad]);
-        high = _mm512_mask_loadu_epi64(high, (__mmask8)(present >> 8), slots + 64);
-        __m512i low = _mm512_maskz_loadu_epi64((__mmask8)present, slots);
-        __m256i ids = _mm256_add_epi32(_mm256_set1_epi32((int)plan->ref0), iota);
-        put_group(&plan->group, low, high, ids, b->addr + n_refs, b->ref + n_refs);
-        if (plan->refs > 8)
-            put_more(p, plan, low, high, ids, b->addr + n_refs, b->ref + n_refs);
-        b->exit[i] = exit + FIRST_EXIT_ID;
+        struct lanes lanes = load_lanes(slots, bases[plan->group.pad], fs, rsp);
+        const struct group *g = &plan->group;
+        u32 j = 0;
+        do {
+            put_group(g, &lanes, plan->ref0 + j, b->addr + n_refs + j, b->ref + n_refs + j);
+            g = more + plan->more + j / 8;
+            j += 8;
+        } while (j < plan->refs);
+        b->exit[i] = id;
         b->record_at[i] = (u32)at;
         b->first[i++] = n_refs;
         n_refs += plan->refs;
@@ -244,16 +250,15 @@ VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t a
                 memcpy(&rsp, slots + 8 * (size_t)plan->rsp_term, 8);
         }
         rsp += (u64)(s64)plan->rsp_disp;
-        insns += plan->insns;
-        counts += plan->loads + ((u64)plan->stores << 21) + ((u64)plan->modifies << 42);
-        at += length;
+        counts = _mm_add_epi32(counts, _mm_cvtepu8_epi32(_mm_loadu_si32(&plan->insns)));
+        at += RECORD_SLOTS_AT + 8 * (size_t)n;
     }
     b->n_records = i;
     b->n_refs = n_refs;
-    b->insns += insns;
-    b->loads += counts & 0x1fffff;
-    b->stores += counts >> 21 & 0x1fffff;
-    b->modifies += counts >> 42;
+    b->insns += (u32)_mm_extract_epi32(counts, 0);
+    b->loads += (u32)_mm_extract_epi32(counts, 1);
+    b->stores += (u32)_mm_extract_epi32(counts, 2);
+    b->modifies += (u32)_mm_extract_epi32(counts, 3);
     d->carried.rsp = rsp;
     return at;
 }

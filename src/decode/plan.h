@@ -8,6 +8,8 @@
 struct plans *plans_new(void);
 void plans_free(struct plans *p);
 
+/* Make the plan of an exit at its first use. */
+void plans_make(struct plans *p, const struct unit_table *t, u32 exit);
 /* Decode records from `at` on; stops at the first that needs the careful path, and at the end of data or batch. */
 size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b);
 

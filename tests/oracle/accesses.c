@@ -18,7 +18,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-#define NO_REG 0xff
+#define NO_REG    0xff
 #define REG(name) (offsetof(struct user_regs_struct, name) / 8)
 
 /* The general registers in the order of their encoding. */
@@ -219,8 +219,8 @@ static unsigned elements(const struct insn *in, const struct machine *m, uint64_
     for (unsigned i = 0; i < in->count; i++) {
         if (!(bits >> i & 1))
             continue;
-        out[n] = access_at(m, &in->touch[0], (int64_t)(is_packed ? n : i) * in->element,
-                           in->element);
+        out[n] =
+            access_at(m, &in->touch[0], (int64_t)(is_packed ? n : i) * in->element, in->element);
         n++;
     }
     return n;
@@ -484,8 +484,8 @@ static void decode_sign_mask(struct insn *in, const struct parsed *p, unsigned e
 static void decode_vector(struct insn *in, const struct parsed *p, unsigned index_size,
                           unsigned element)
 {
-    const ZydisDecodedOperand *data = p->mem == &p->op[0] ? &p->op[p->i.operand_count_visible - 1]
-                                                          : &p->op[0];
+    const ZydisDecodedOperand *data =
+        p->mem == &p->op[0] ? &p->op[p->i.operand_count_visible - 1] : &p->op[0];
     unsigned indices = ZydisRegisterGetWidth(p->i.machine_mode, p->mem->mem.index) / 8 / index_size;
     unsigned room = ZydisRegisterGetWidth(p->i.machine_mode, data->reg.value) / 8 / element;
 
@@ -502,12 +502,12 @@ static void decode_vector(struct insn *in, const struct parsed *p, unsigned inde
 static unsigned broadcast_count(ZydisBroadcastMode mode)
 {
     static const uint8_t counts[] = {
-        [ZYDIS_BROADCAST_MODE_1_TO_2] = 2,    [ZYDIS_BROADCAST_MODE_1_TO_4] = 4,
-        [ZYDIS_BROADCAST_MODE_1_TO_8] = 8,    [ZYDIS_BROADCAST_MODE_1_TO_16] = 16,
-        [ZYDIS_BROADCAST_MODE_1_TO_32] = 32,  [ZYDIS_BROADCAST_MODE_1_TO_64] = 64,
-        [ZYDIS_BROADCAST_MODE_2_TO_4] = 4,    [ZYDIS_BROADCAST_MODE_2_TO_8] = 8,
-        [ZYDIS_BROADCAST_MODE_2_TO_16] = 16,  [ZYDIS_BROADCAST_MODE_4_TO_8] = 8,
-        [ZYDIS_BROADCAST_MODE_4_TO_16] = 16,  [ZYDIS_BROADCAST_MODE_8_TO_16] = 16,
+        [ZYDIS_BROADCAST_MODE_1_TO_2] = 2,   [ZYDIS_BROADCAST_MODE_1_TO_4] = 4,
+        [ZYDIS_BROADCAST_MODE_1_TO_8] = 8,   [ZYDIS_BROADCAST_MODE_1_TO_16] = 16,
+        [ZYDIS_BROADCAST_MODE_1_TO_32] = 32, [ZYDIS_BROADCAST_MODE_1_TO_64] = 64,
+        [ZYDIS_BROADCAST_MODE_2_TO_4] = 4,   [ZYDIS_BROADCAST_MODE_2_TO_8] = 8,
+        [ZYDIS_BROADCAST_MODE_2_TO_16] = 16, [ZYDIS_BROADCAST_MODE_4_TO_8] = 8,
+        [ZYDIS_BROADCAST_MODE_4_TO_16] = 16, [ZYDIS_BROADCAST_MODE_8_TO_16] = 16,
     };
 
     return counts[mode];
@@ -591,8 +591,11 @@ static void decode_explicit(struct insn *in, const struct parsed *p)
     bool is_read = p->mem->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
     bool is_written = p->mem->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
-    add(in, is_read && is_written ? 'M' : is_written ? 'S' : 'L', p->mem->size / 8,
-        place_of(p, in->pc));
+    add(in,
+        is_read && is_written ? 'M'
+        : is_written          ? 'S'
+                              : 'L',
+        p->mem->size / 8, place_of(p, in->pc));
     if (p->i.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
         decode_writemask(in, p);
 }
@@ -801,8 +804,7 @@ static const char *decode_row(struct insn *in, const struct parsed *p)
         in->is_trap = true;
         return NULL;
     case ZYDIS_MNEMONIC_MOV:
-        if (p->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-            p->op[0].reg.value == ZYDIS_REGISTER_SS)
+        if (p->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && p->op[0].reg.value == ZYDIS_REGISTER_SS)
             in->is_unsteppable = true;
         break;
     default:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one instruction touches, given the registers it starts with: the judge's reading of docs/events.md. */
+/* What one instruction touches, given its registers: the judge's reading of docs/events.md. */
 
 /*
  * An instruction is decoded once into a `struct insn`; `insn_accesses` then turns the registers of
@@ -44,21 +44,21 @@ struct touch {
 
 /* How the touches of an instruction become accesses. */
 enum shape {
-    EACH,       /* every touch is one access */
-    STRING,     /* every touch is one access of each iteration */
-    BIT_STRING, /* bt m, r: the register moves the address */
-    TABLE_BYTE, /* xlat: al moves the address */
-    FRAME,      /* enter */
-    BYTE_MASK,  /* maskmovq, maskmovdqu: a byte for each sign bit of a vector */
-    SIGN_MASK,  /* vmaskmov, vpmaskmov: an element for each sign bit of a vector */
-    BIT_MASK,   /* AVX-512: an element for each bit of a k register */
-    PACKED,     /* compress, expand: as many elements as there are bits, side by side */
-    ANY_BIT,    /* broadcast: one access if any bit of a k register is set */
-    VECTOR,     /* gather, scatter: the addresses are a vector */
-    SAVE_AREA,  /* xsave, xsaveopt */
+    EACH,        /* every touch is one access */
+    STRING,      /* every touch is one access of each iteration */
+    BIT_STRING,  /* bt m, r: the register moves the address */
+    TABLE_BYTE,  /* xlat: al moves the address */
+    FRAME,       /* enter */
+    BYTE_MASK,   /* maskmovq, maskmovdqu: a byte for each sign bit of a vector */
+    SIGN_MASK,   /* vmaskmov, vpmaskmov: an element for each sign bit of a vector */
+    BIT_MASK,    /* AVX-512: an element for each bit of a k register */
+    PACKED,      /* compress, expand: as many elements as there are bits, side by side */
+    ANY_BIT,     /* broadcast: one access if any bit of a k register is set */
+    VECTOR,      /* gather, scatter: the addresses are a vector */
+    SAVE_AREA,   /* xsave, xsaveopt */
     SAVE_PACKED, /* xsavec */
-    LOAD_AREA,  /* xrstor */
-    LINE,       /* clzero: the whole cache line of an address */
+    LOAD_AREA,   /* xrstor */
+    LINE,        /* clzero: the whole cache line of an address */
 };
 
 struct insn {
@@ -69,9 +69,9 @@ struct insn {
     uint8_t n_touches;
     struct touch touch[2]; /* in the order of docs/events.md */
 
-    bool is_repeated;   /* rep string */
-    bool is_syscall;    /* keeps its line if the program ends inside it */
-    bool is_trap;       /* int3 and its like: the SIGTRAP that follows is the program's own */
+    bool is_repeated; /* rep string */
+    bool is_syscall;  /* keeps its line if the program ends inside it */
+    bool is_trap;     /* int3 and its like: the SIGTRAP that follows is the program's own */
     /*
      * A single step would go wrong: pushf stores the stepper's trap flag, popf makes the kernel
      * forget whose it is, the trap after a load of ss is held back for one instruction, and sgdt
@@ -79,11 +79,11 @@ struct insn {
      */
     bool is_unsteppable;
 
-    uint8_t selector;    /* BIT_STRING: index of the bit offset register; FRAME: the level */
-    uint8_t mask;        /* number of the k or vector register that masks */
-    bool mask_is_vector; /* VECTOR: a vector register (AVX2) and not a k register masks */
-    uint8_t count;       /* elements at most */
-    uint8_t element;     /* their size in bytes */
+    uint8_t selector;     /* BIT_STRING: index of the bit offset register; FRAME: the level */
+    uint8_t mask;         /* number of the k or vector register that masks */
+    bool mask_is_vector;  /* VECTOR: a vector register (AVX2) and not a k register masks */
+    uint8_t count;        /* elements at most */
+    uint8_t element;      /* their size in bytes */
     uint8_t index_vector; /* VECTOR: number of the index register */
     uint8_t index_size;   /* VECTOR: 4 or 8 bytes */
 };

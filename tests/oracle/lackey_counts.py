@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares lackey's event counts with ours, instruction by instruction, in the program's own image."""
+"""Compares lackey's counts with ours, instruction by instruction, in the program's own image."""
 
 # usage: lackey_counts.py PROGRAM OURS DISAGREEMENTS <lackey's lines
 #

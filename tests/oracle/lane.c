@@ -25,7 +25,7 @@
  * The addresses are below 2 GB, so that the runner can use them as they are, while all registers
  * hold the program's values; and below the range of MAP_32BIT.
  *
- *   LANE_BASE  registers and orders | the runner's stack | the runner | vector states | records | entries
+ *   LANE_BASE  registers, orders | runner's stack | runner | vector states | records | entries
  */
 #define LANE_BASE 0x3d000000
 #define STACK_TOP 0x1000
@@ -56,11 +56,11 @@ struct entry {
     uint8_t bytes[16]; /* what was copied ... */
     uint8_t mask[16];  /* ... and which of the bytes count */
     uint64_t handler;
-    uint64_t next;        /* pc of the instruction after it */
-    uint64_t target;      /* of a branch; or what goes into the scratch register; or a repeat_until */
-    uint64_t scratch;     /* address of the saved register that stands in for rip, 0 if none */
+    uint64_t next;    /* pc of the instruction after it */
+    uint64_t target;  /* of a branch; or the scratch register's value; or a repeat_until */
+    uint64_t scratch; /* address of the saved register that stands in for rip, 0 if none */
     uint8_t code[CODE_MAX];
-    uint32_t pop;         /* ret: bytes that leave the stack */
+    uint32_t pop; /* ret: bytes that leave the stack */
     uint32_t needs_xstate;
 };
 
@@ -96,8 +96,8 @@ _Static_assert(XSTATES + XSTATES_MAX * XSTATE_SIZE <= RECORDS, "no overlap");
  * A handler is entered with rbx at the entry and rax at the pc, and leaves through `done` with the
  * next pc in rax.
  */
-#define STRING(x)  STRING_(x)
 #define STRING_(x) #x
+#define STRING(x)  STRING_(x)
 
 #define GPR        "0"
 #define FLAGS      "128"
@@ -127,8 +127,9 @@ extern const uint8_t runner_begin[], runner_end[], runner_trap[], runner_back[],
 extern const uint8_t handle_slow[], handle_plain[], handle_branch[], handle_jump[], handle_call[];
 extern const uint8_t handle_return[], handle_jump_to[], handle_call_to[], handle_repeat[];
 
-#define M(offset) STRING(LANE_BASE) "+" offset
+#define M(offset) STRING(LANE_BASE) "+" offset /* a field of struct shared */
 
+/* clang-format off */
 __asm__(
     ".pushsection .text.runner, \"ax\", @progbits\n"
     "runner_begin:\n"
@@ -158,7 +159,7 @@ __asm__(
     "2:  mov  " M(GENERATION) ", %rdx\n"
     "    cmp  %rdx, 8(%rbx)\n"
     "    jne  .Lstop\n"
-    /* Are the bytes still those that were copied? Near the end of a page, read no more than they. */
+    /* Are the bytes still those that were copied? Near a page's end, read no more than they. */
     "    mov  %eax, %edx\n"
     "    and  $0xfff, %edx\n"
     "    cmp  $0xff0, %edx\n"
@@ -350,6 +351,7 @@ __asm__(
     "    jmp  .Ldone\n"
     "runner_end:\n"
     ".popsection\n");
+/* clang-format on */
 
 /* Where a label of the runner is in the program. */
 static uint64_t in_program(const uint8_t *label)
@@ -519,20 +521,14 @@ void lane_enter(struct lane *l, const struct user_regs_struct *regs)
         abort();
 }
 
-bool lane_has_stopped(const struct lane *l, uint64_t pc)
+bool lane_has_stopped(uint64_t pc)
 {
-    (void)l;
     return pc == in_program(runner_trap) + 1;
 }
 
 enum lane_stop lane_reason(const struct lane *l)
 {
     return shared(l)->reason;
-}
-
-bool lane_holds(uint64_t pc)
-{
-    return pc >= LANE_BASE && pc < LANE_BASE + LANE_SIZE;
 }
 
 void lane_leave(struct lane *l)
@@ -785,8 +781,8 @@ static bool copy_indirect(struct entry *e, uint64_t at, const struct parsed *p)
 static bool copy_repeat(struct entry *e, uint64_t at, const struct parsed *p)
 {
     unsigned n = 0;
-    bool compares = p->i.opcode == 0xa6 || p->i.opcode == 0xa7 || p->i.opcode == 0xae ||
-                    p->i.opcode == 0xaf;
+    bool compares =
+        p->i.opcode == 0xa6 || p->i.opcode == 0xa7 || p->i.opcode == 0xae || p->i.opcode == 0xaf;
 
     if (p->i.address_width != 64)
         return false;

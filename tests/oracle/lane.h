@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The judge's fast lane: runs ordinary instructions inside the program, one by one, without a stop. */
+/* The judge's fast lane: runs ordinary instructions inside the program, without a stop. */
 
 /*
  * A single step by ptrace takes 20 us on a virtual machine. The lane takes 0.1 us: a runner mapped
  * into the program saves the registers in a record, executes one instruction from a copy with the
- * program's registers, and takes the next. Nothing is predicted, merged or kept in a register from
- * one instruction to the next, and addresses are not its business: the records are read outside, and go through
- * the same insn_accesses() as steps do. Whatever is not ordinary is left to ptrace: the runner
+ * program's registers, and takes the next. Nothing is predicted or merged, and addresses are not
+ * its business: the records are read outside, and go through the same insn_accesses() as steps do.
+ * Whatever is not ordinary is left to ptrace: the runner
  * stops and the caller steps that instruction in its own place.
  *
  * The program's code is never changed. The mapping (LANE_BASE) is far from where the kernel puts
@@ -36,9 +36,8 @@ bool lane_attach(struct lane *l, pid_t pid);
 void lane_enter(struct lane *l, const struct user_regs_struct *regs);
 
 /* Whether a program stopped with SIGTRAP at this pc is the runner giving up, and why. */
-bool lane_has_stopped(const struct lane *l, uint64_t pc);
+bool lane_has_stopped(uint64_t pc);
 enum lane_stop lane_reason(const struct lane *l);
-bool lane_holds(uint64_t pc);
 
 /* Ask a running lane to stop before the next instruction. */
 void lane_leave(struct lane *l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pins what differs from run to run, so that two runs of a program take the same path (LD_PRELOAD). */
+/* Pins what differs from run to run, so that two runs take the same path (LD_PRELOAD). */
 
 /*
  * The judge and gait run the program one after the other, and their lists are compared line by

@@ -69,6 +69,7 @@ struct stepper {
     int signal;         /* to be delivered with the next step, 0 if none */
     bool is_caught;     /* the program has a handler for it */
     siginfo_t held;     /* came while the program was in the lane; si_signo 0 if none */
+    uint64_t held_mask; /* the program's signal mask, meanwhile */
     uint64_t rep_pc;    /* the rep instruction that has begun and not ended, 0 if none */
     uint64_t rep_sp;    /* its stack pointer: a handler may use the same instruction */
 };
@@ -271,7 +272,12 @@ static bool has_handler(pid_t pid, int sig)
  */
 static void restart_syscall(struct stepper *s)
 {
-    enum { RESTART_SYS = -512, RESTART_NO_INTR = -513, RESTART_NO_HAND = -514, RESTART_BLOCK = -516 };
+    enum {
+        RESTART_SYS = -512,
+        RESTART_NO_INTR = -513,
+        RESTART_NO_HAND = -514,
+        RESTART_BLOCK = -516
+    };
     struct user_regs_struct *r = &s->m.regs;
     long result = r->rax;
 
@@ -292,7 +298,7 @@ static void take_signal(struct stepper *s, int sig)
 {
     siginfo_t info;
 
-    /* A stop without siginfo is the group stop that follows SIGSTOP: there is nothing to pass on. */
+    /* A stop without siginfo is the group stop that follows SIGSTOP: nothing is to be passed on. */
     if (ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) < 0)
         sig = 0;
     s->signal = sig;
@@ -530,6 +536,32 @@ static void replay(struct stepper *s)
     }
 }
 
+/* A signal in the lane: it waits for the instruction under way, and no other may come meanwhile. */
+static void hold_signal(struct stepper *s, const siginfo_t *info)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    uint64_t mask = ~0ull;
+
+    for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++)
+        mask &= ~(1ull << (faults[i] - 1));
+    s->held = *info;
+    ptrace(PTRACE_GETSIGMASK, s->pid, (void *)sizeof mask, &s->held_mask);
+    ptrace(PTRACE_SETSIGMASK, s->pid, (void *)sizeof mask, &mask);
+    lane_leave(s->lane);
+}
+
+/* The program has left the lane: hand it the signal that was held. */
+static void release_signal(struct stepper *s)
+{
+    ptrace(PTRACE_SETSIGMASK, s->pid, (void *)sizeof s->held_mask, &s->held_mask);
+    ptrace(PTRACE_SETSIGINFO, s->pid, NULL, &s->held);
+    s->signal = s->held.si_signo;
+    s->is_caught = has_handler(s->pid, s->signal);
+    s->held.si_signo = 0;
+    if (!s->is_caught)
+        restart_syscall(s);
+}
+
 /*
  * Let the program run in the lane until the runner stops; true if it is to go on. A fault goes back
  * to the start of the instruction, to happen again in its proper place. Another signal waits until
@@ -545,7 +577,7 @@ static bool drive(struct stepper *s)
         if (has_ended(s))
             return false;
         pc = ptrace(PTRACE_PEEKUSER, s->pid, offsetof(struct user, regs.rip), NULL);
-        if (has_stopped_with(s, SIGTRAP) && lane_has_stopped(s->lane, pc))
+        if (has_stopped_with(s, SIGTRAP) && lane_has_stopped(pc))
             return lane_reason(s->lane) == LANE_MISS || lane_reason(s->lane) == LANE_FULL;
         if (ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) < 0)
             continue;
@@ -553,8 +585,7 @@ static bool drive(struct stepper *s)
             lane_forget_unfinished(s->lane);
             return false;
         }
-        s->held = info;
-        lane_leave(s->lane);
+        hold_signal(s, &info);
     }
 }
 
@@ -576,12 +607,8 @@ static void ride(struct stepper *s)
     } while (goes_on);
     if (ptrace(PTRACE_SETREGS, s->pid, NULL, &s->m.regs) < 0)
         die("cannot leave the fast lane: %s", strerror(errno));
-    if (s->held.si_signo) {
-        ptrace(PTRACE_SETSIGINFO, s->pid, NULL, &s->held);
-        s->signal = s->held.si_signo;
-        s->is_caught = has_handler(s->pid, s->signal);
-        s->held.si_signo = 0;
-    }
+    if (s->held.si_signo)
+        release_signal(s);
 }
 
 static void run(struct stepper *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small static program without a C library, all of whose code lackey and the judge can compare. */
+/* A static program without a C library: lackey can be asked about all of its code. */
 
 /* Built with -O1 -static -nostdlib -ffreestanding -fno-stack-protector -no-pie. */
 
@@ -91,7 +91,10 @@ static long rare(long length)
     __asm__ volatile("repne scasb" : "+D"(to), "+c"(n) : "a"('\n') : "memory", "cc");
     __asm__ volatile("lock xaddl %k0, %1" : "+r"(old), "+m"(values[0]) : : "memory");
     __asm__ volatile("lock btsl $3, %0" : "+m"(values[1]) : : "memory");
-    __asm__ volatile("sub $128, %%rsp; call 1f; 1: pop %0; add $128, %%rsp" : "=r"(here) : : "memory");
+    __asm__ volatile("sub $128, %%rsp; call 1f; 1: pop %0; add $128, %%rsp"
+                     : "=r"(here)
+                     :
+                     : "memory");
     __sync_fetch_and_add(&values[2], 1);
     __sync_bool_compare_and_swap(&values[3], 1, 2);
     __atomic_store_n(&values[4], 3, __ATOMIC_SEQ_CST);

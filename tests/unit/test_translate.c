@@ -1,0 +1,1665 @@
+/* SPDX-License-Identifier: MIT */
+/* The translator on plain bytes: what its table says of them, and what it makes of them in the cache.
+ *
+ * Emitted code is looked at from outside: walked with Zydis from every entry along every branch. */
+#include "translate/state.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Where the shared pages pretend to be, and where code pretends to be: in reach, out of reach, and below 2 GB. */
+#define BASE     0x555500000000ul
+#define NEAR     (BASE + 0x60000000)
+#define FAR      0x7ffff7c00000ul
+#define LOW_BASE 0x40000000ul
+#define LOW      0x401000ul
+#define JUMP     0x7f000000ul
+
+/* -- Code to translate ------------------------------------------------------------------------ */
+
+/* The bytes of some instructions, made by the assembler. */
+#define CODE(name, text)                                                                           \
+    extern const u8 code_##name[] __attribute__((visibility("hidden")));                           \
+    extern const u8 code_##name##_end[] __attribute__((visibility("hidden")));                     \
+    __asm__(".pushsection .rodata\n.intel_syntax noprefix\ncode_" #name ":\n" text                 \
+            "\ncode_" #name "_end:\n.byte 0\n.att_syntax\n.popsection\n");
+
+struct bench {
+    const u8 *code;
+    size_t size;
+    u64 pc;
+    struct translate_config config;
+    struct translator *t;
+    const struct unit_table *table;
+    u8 *hot, *cold; /* where the parts of the cache begin */
+    struct err err;
+    u64 entry; /* of the unit at pc, 0 if it was refused */
+};
+
+static u8 *wire, *seen;
+
+static void *reserve(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(p != MAP_FAILED);
+    return p;
+}
+
+static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
+{
+    const struct bench *b = ctx;
+    if (pc < b->pc || pc - b->pc >= b->size)
+        return 0;
+    n = MIN(n, b->size - (pc - b->pc));
+    memcpy(buf, b->code + (pc - b->pc), n);
+    return n;
+}
+
+static u64 guest_point(u64 base, u64 n)
+{
+    return base + WIRE_GUEST_OFF + 0x100 * n;
+}
+
+/* Make a translator for the code; fields of the setup that are zero get a default. */
+static void bench_open(struct bench *b, const u8 *code, size_t size, u64 pc, struct translate_config setup)
+{
+    *b = (struct bench){.code = code, .size = size, .pc = pc, .config = setup};
+    struct translate_config *c = &b->config;
+    c->fetch = fetch;
+    c->ctx = b;
+    c->wire = wire;
+    c->base = c->base ? c->base : BASE;
+    c->jump = JUMP;
+    c->guest = (struct guest_points){guest_point(c->base, 1), guest_point(c->base, 2), guest_point(c->base, 3),
+                                     guest_point(c->base, 4), guest_point(c->base, 5), guest_point(c->base, 6),
+                                     guest_point(c->base, 7)};
+    madvise(wire, WIRE_SIZE, MADV_DONTNEED);
+    b->t = translator_new(c);
+    b->table = translator_table(b->t);
+    b->hot = b->t->hot.p;
+    b->cold = b->t->cold.p;
+}
+
+static void bench_close(struct bench *b)
+{
+    translator_free(b->t);
+}
+
+static u64 ask(struct bench *b, u64 pc, enum arrival by)
+{
+    b->err.text[0] = 0;
+    return translate_pc(b->t, (struct app_pc){pc}, by, &b->err).v;
+}
+
+#define OPEN(b, name, at, ...)                                                                     \
+    bench_open(b, code_##name, (size_t)(code_##name##_end - code_##name), at,                      \
+               (struct translate_config){__VA_ARGS__})
+/* The same, and translate what is at its beginning; nothing is translated ahead. */
+#define TRANSLATE(b, name, at, level, ...)                                                         \
+    (OPEN(b, name, at, .events = (level), .no_ahead = true, __VA_ARGS__), (b)->entry = ask(b, at, BY_LINK))
+
+static const struct unit *unit_at(const struct bench *b, u64 pc)
+{
+    for (size_t i = 0; i < b->table->units.n; i++)
+        if (b->table->units.v[i].pc == pc)
+            return &b->table->units.v[i];
+    return NULL;
+}
+
+static const struct ref *ref_of(const struct bench *b, const struct unit *u, u32 k)
+{
+    return &b->table->refs.v[u->ref0 + k];
+}
+
+static const struct unit_exit *exit_of(const struct bench *b, const struct unit *u, u32 k)
+{
+    return &b->table->exits.v[u->exit0 + k];
+}
+
+/* The last exit: behind the whole path. Calls have a landing after it. */
+static const struct unit_exit *last_exit(const struct bench *b, const struct unit *u)
+{
+    u32 k = u->n_exits - 1;
+    return exit_of(b, u, exit_of(b, u, k)->kind == EXIT_LANDING ? k - 1 : k);
+}
+
+static struct place place_of(struct bench *b, u64 pc)
+{
+    return *places_get(&b->t->places, pc);
+}
+
+/* -- Looking at the cache --------------------------------------------------------------------- */
+
+struct piece {
+    u64 at; /* the program's address */
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+/* Everything that can be reached in the cache, by address. */
+struct view {
+    VEC(u64) at;
+    VEC(u64) todo;
+    const char *fault;
+    u64 fault_at;
+};
+
+static u64 cache_of(const struct bench *b)
+{
+    return b->config.base + WIRE_CACHE_OFF;
+}
+
+/* How many emitted bytes there are from a cache address on; 0 if it is not in emitted code. */
+static size_t emitted_from(const struct bench *b, u64 at)
+{
+    const u8 *p = wire + WIRE_CACHE_OFF + (at - cache_of(b));
+    if (at - cache_of(b) >= WIRE_CACHE_SIZE)
+        return 0;
+    if (p >= b->cold)
+        return p < b->t->cold.p ? (size_t)(b->t->cold.p - p) : 0;
+    return p >= b->hot && p < b->t->hot.p ? (size_t)(b->t->hot.p - p) : 0;
+}
+
+static bool in_cache(const struct bench *b, u64 at)
+{
+    return at - cache_of(b) < WIRE_CACHE_SIZE;
+}
+
+static bool decode_bytes(const u8 *bytes, size_t n, struct piece *p)
+{
+    static ZydisDecoder d;
+    static bool ready;
+    if (!ready)
+        ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+    return n && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, bytes, n, &p->z, p->op));
+}
+
+static bool piece_at(const struct bench *b, u64 at, struct piece *p)
+{
+    p->at = at;
+    size_t n = emitted_from(b, at);
+    return n && decode_bytes(wire + WIRE_CACHE_OFF + (at - cache_of(b)), n, p);
+}
+
+static u64 behind(const struct piece *p)
+{
+    return p->at + p->z.length;
+}
+
+static bool is_direct(const struct piece *p)
+{
+    return p->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+}
+
+static u64 branch_target(const struct piece *p)
+{
+    return behind(p) + (u64)p->op[0].imm.value.s;
+}
+
+static bool is_guest_point(const struct bench *b, u64 at)
+{
+    const struct guest_points *g = &b->config.guest;
+    return at == g->exit || at == g->gate || at == g->state || at == g->indirect || at == g->landing ||
+           at == g->syscall;
+}
+
+static void view_fault(struct view *v, u64 at, const char *what)
+{
+    if (!v->fault) {
+        v->fault = what;
+        v->fault_at = at;
+    }
+}
+
+/* Mark the bytes of one instruction: 1 its first, 2 the others. */
+static bool mark(const struct bench *b, const struct piece *p)
+{
+    u8 *s = seen + (p->at - cache_of(b));
+    for (u32 i = 0; i < p->z.length; i++) {
+        if (s[i])
+            return false;
+        s[i] = i ? 2 : 1;
+    }
+    return true;
+}
+
+/* Put what may run after an instruction on the list. */
+static void follow(const struct bench *b, struct view *v, const struct piece *p)
+{
+    ZydisInstructionCategory c = p->z.meta.category;
+    bool branches = c == ZYDIS_CATEGORY_COND_BR || c == ZYDIS_CATEGORY_UNCOND_BR || c == ZYDIS_CATEGORY_CALL;
+    bool goes_on = c != ZYDIS_CATEGORY_UNCOND_BR && c != ZYDIS_CATEGORY_RET;
+    if (branches && !is_direct(p)) {
+        /* The only indirect branch of emitted code is the jump through the jump table. */
+        if (c != ZYDIS_CATEGORY_UNCOND_BR || p->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+            p->op[0].reg.value != ZYDIS_REGISTER_R10)
+            view_fault(v, p->at, "an indirect branch that is not ours");
+        return;
+    }
+    if (branches) {
+        u64 to = branch_target(p);
+        if (in_cache(b, to))
+            vec_push(&v->todo, to);
+        else if (!is_guest_point(b, to))
+            view_fault(v, p->at, "a branch to nowhere");
+        /* These two come back behind the jump. */
+        goes_on |= to == b->config.guest.syscall || to == b->config.guest.state;
+    }
+    if (goes_on)
+        vec_push(&v->todo, behind(p));
+}
+
+static int by_address(const void *x, const void *y)
+{
+    u64 a = *(const u64 *)x, b = *(const u64 *)y;
+    return (a > b) - (a < b);
+}
+
+static void push_offset(const struct bench *b, struct view *v, u32 offset)
+{
+    if (offset)
+        vec_push(&v->todo, cache_of(b) + offset);
+}
+
+/* Walk everything that the tables lead to. */
+static void view_open(struct bench *b, struct view *v)
+{
+    *v = (struct view){0};
+    madvise(seen, WIRE_CACHE_SIZE, MADV_DONTNEED);
+    for (u32 i = 0; i < b->t->places.cap; i++) {
+        const struct place *p = &b->t->places.v[i];
+        if (!p->pc)
+            continue;
+        if (p->unit) {
+            push_offset(b, v, p->entry);
+            push_offset(b, v, p->inner);
+        }
+        push_offset(b, v, p->door);
+        push_offset(b, v, p->landing);
+    }
+    for (size_t i = 0; i < b->t->links.n; i++)
+        push_offset(b, v, b->t->links.v[i].stub);
+    while (v->todo.n) {
+        u64 at = v->todo.v[--v->todo.n];
+        struct piece p;
+        if (in_cache(b, at) && seen[at - cache_of(b)] == 1)
+            continue;
+        if (!piece_at(b, at, &p))
+            view_fault(v, at, "not an instruction, or not in emitted code");
+        else if (!mark(b, &p))
+            view_fault(v, at, "two instructions overlap");
+        if (v->fault)
+            break;
+        vec_push(&v->at, at);
+        follow(b, v, &p);
+    }
+    qsort(v->at.v, v->at.n, sizeof v->at.v[0], by_address);
+}
+
+static void view_close(struct view *v)
+{
+    vec_fini(&v->at);
+    vec_fini(&v->todo);
+}
+
+#define CHECK_VIEW(b, v)                                                                           \
+    CHECK_CASE(!(v)->fault, "at cache offset 0x%lx: %s", (unsigned long)((v)->fault_at - cache_of(b)), (v)->fault)
+
+/* Everything there is to check of any translation. */
+#define CHECK_SOUND(b)                                                                             \
+    do {                                                                                           \
+        struct view all;                                                                           \
+        const char *fault = unit_table_fault((b)->table);                                          \
+        CHECK_CASE(!fault, "%s", fault);                                                           \
+        view_open(b, &all);                                                                        \
+        CHECK_VIEW(b, &all);                                                                       \
+        view_close(&all);                                                                          \
+    } while (0)
+
+/* The n-th emitted instruction with this mnemonic, by address. */
+static bool find(struct bench *b, ZydisMnemonic m, u32 n, struct piece *p)
+{
+    struct view v;
+    bool found = false;
+    view_open(b, &v);
+    for (size_t i = 0; i < v.at.n && !found; i++)
+        found = piece_at(b, v.at.v[i], p) && p->z.mnemonic == m && n-- == 0;
+    view_close(&v);
+    return found;
+}
+
+static u32 count(struct bench *b, ZydisMnemonic m)
+{
+    struct piece p;
+    u32 n = 0;
+    while (find(b, m, n, &p))
+        n++;
+    return n;
+}
+
+static const ZydisDecodedOperand *memory_of(const struct piece *p)
+{
+    for (int i = 0; i < p->z.operand_count; i++)
+        if (p->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
+            return &p->op[i];
+    return NULL;
+}
+
+static bool is_reg(const ZydisDecodedOperand *o, ZydisRegister r)
+{
+    return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->reg.value == r;
+}
+
+/* Where does control go from here, when nothing is linked? Passes headers, advances and jumps up to the stub that asks
+ * the host; the exit id it asks for, or 0. */
+static u32 asked_exit(const struct bench *b, u64 at)
+{
+    struct piece p, next;
+    for (int i = 0; i < 16 && piece_at(b, at, &p); i++) {
+        if (p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_reg(&p.op[0], ZYDIS_REGISTER_R11D)) {
+            bool to_guest = piece_at(b, behind(&p), &next) && next.z.mnemonic == ZYDIS_MNEMONIC_JMP &&
+                            is_direct(&next) && branch_target(&next) == b->config.guest.exit;
+            return to_guest ? (u32)p.op[1].imm.value.u : 0;
+        }
+        at = p.z.mnemonic == ZYDIS_MNEMONIC_JMP && is_direct(&p) ? branch_target(&p) : behind(&p);
+    }
+    return 0;
+}
+
+static u64 asked_target(const struct bench *b, u64 at)
+{
+    u32 id = asked_exit(b, at);
+    return id < FIRST_EXIT_ID || id - FIRST_EXIT_ID >= b->table->exits.n ? 0
+                                                                        : b->table->exits.v[id - FIRST_EXIT_ID].target;
+}
+
+/* Where the patchable jump of an exit leads now. */
+static u64 led_to(const struct bench *b, u32 exit)
+{
+    u32 site = b->t->links.v[exit].site;
+    s32 rel;
+    memcpy(&rel, wire + WIRE_CACHE_OFF + site, 4);
+    return cache_of(b) + site + 4 + (u64)(s64)rel;
+}
+
+/* -- The table -------------------------------------------------------------------------------- */
+
+#define CHECK_REF(r, k, term, d, n)                                                                           \
+    CHECK_CASE((r)->kind == (k) && (r)->op == REF_PLAIN && (r)->a == (term) && (r)->b == TERM_NONE &&         \
+                   (r)->disp == (s64)(d) && (r)->size == (n) && (r)->seg == TERM_NONE,                        \
+               "kind %u a %u b %u disp %ld size %u", (r)->kind, (r)->a, (r)->b, (long)(r)->disp, (r)->size)
+
+CODE(pushes, "push rbx; push rcx; pop rax; pop rdx; ret")
+static void push_and_pop_cost_no_slot(void)
+{
+    struct bench b;
+    TRANSLATE(&b, pushes, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(b.entry && u && u->n_insns == 5 && u->n_refs == 5 && u->n_exits == 1);
+    CHECK_REF(ref_of(&b, u, 0), REF_STORE, TERM_RSP, -8, 8);
+    CHECK_REF(ref_of(&b, u, 1), REF_STORE, TERM_RSP, -16, 8);
+    CHECK_REF(ref_of(&b, u, 2), REF_LOAD, TERM_RSP, -16, 8);
+    CHECK_REF(ref_of(&b, u, 3), REF_LOAD, TERM_RSP, -8, 8);
+    CHECK_REF(ref_of(&b, u, 4), REF_LOAD, TERM_RSP, 0, 8);
+    const struct unit_exit *x = exit_of(&b, u, 0);
+    CHECK(x->slots == 0 && x->insns == 5 && x->refs == 5 && x->kind == EXIT_INDIRECT && x->target == 0);
+    CHECK(x->rsp_term == TERM_RSP && x->rsp_disp == 8);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+CODE(members, "mov rax, [rdi]; mov ecx, [rdi + 8]; mov [rdi + 16], al; add word ptr [rdi - 2], 1; ret")
+static void members_of_one_object_cost_one_slot(void)
+{
+    struct bench b;
+    TRANSLATE(&b, members, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u && u->n_refs == 5 && exit_of(&b, u, 0)->slots == 1);
+    CHECK_REF(ref_of(&b, u, 0), REF_LOAD, 0, 0, 8);
+    CHECK_REF(ref_of(&b, u, 1), REF_LOAD, 0, 8, 4);
+    CHECK_REF(ref_of(&b, u, 2), REF_STORE, 0, 16, 1);
+    CHECK_REF(ref_of(&b, u, 3), REF_MODIFY, 0, -2, 2);
+    for (u16 i = 0; i < 5; i++)
+        CHECK(ref_of(&b, u, i)->insn == i);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+CODE(globals, "mov eax, [rip + 0x100]; mov [rip - 0x50], rcx; ret")
+static void rip_relative_operands_cost_no_slot(void)
+{
+    struct bench b;
+    TRANSLATE(&b, globals, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u && exit_of(&b, u, 0)->slots == 0);
+    CHECK_REF(ref_of(&b, u, 0), REF_LOAD, TERM_NONE, NEAR + 6 + 0x100, 4);
+    CHECK_REF(ref_of(&b, u, 1), REF_STORE, TERM_NONE, NEAR + 13 - 0x50, 8);
+    bench_close(&b);
+}
+
+CODE(list, "mov rdi, [rdi + 8]; mov rdi, [rdi + 8]; mov rax, [rdi]; ret")
+static void a_load_makes_its_register_unknown(void)
+{
+    struct bench b;
+    TRANSLATE(&b, list, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u && exit_of(&b, u, 0)->slots == 3);
+    CHECK_REF(ref_of(&b, u, 0), REF_LOAD, 0, 8, 8);
+    CHECK_REF(ref_of(&b, u, 1), REF_LOAD, 1, 8, 8);
+    CHECK_REF(ref_of(&b, u, 2), REF_LOAD, 2, 0, 8);
+    bench_close(&b);
+}
+
+CODE(steps, "mov rax, [rdi]; lea rsi, [rdi + 8]; add rsi, 16; mov rdx, rsi; sub rdx, 4; inc rdx; dec rsi\n"
+            "mov ecx, [rdx]; mov ecx, [rsi]; lea r8, [rdi + rsi * 4 + 1]; mov al, [r8 + 2]; ret")
+static void lea_add_and_mov_keep_a_register_known(void)
+{
+    struct bench b;
+    TRANSLATE(&b, steps, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u && exit_of(&b, u, 0)->slots == 1);
+    CHECK_REF(ref_of(&b, u, 1), REF_LOAD, 0, 8 + 16 - 4 + 1, 4);
+    CHECK_REF(ref_of(&b, u, 2), REF_LOAD, 0, 8 + 16 - 1, 4);
+    const struct ref *r = ref_of(&b, u, 3);
+    CHECK(r->a == 0 && r->b == 0 && r->shift == 2 && r->disp == 23 * 4 + 1 + 2);
+    bench_close(&b);
+}
+
+CODE(frame, "push rbp; mov rbp, rsp; sub rsp, 32; mov [rbp - 8], rax; mov [rsp + 4], eax; leave; ret")
+static void leave_after_mov_rbp_rsp_costs_no_slot(void)
+{
+    struct bench b;
+    TRANSLATE(&b, frame, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    const struct unit_exit *x = exit_of(&b, u, 0);
+    CHECK(x->slots == 0 && x->rsp_term == TERM_RSP && x->rsp_disp == 8);
+    CHECK_REF(ref_of(&b, u, 1), REF_STORE, TERM_RSP, -16, 8);
+    CHECK_REF(ref_of(&b, u, 2), REF_STORE, TERM_RSP, -36, 4);
+    CHECK_REF(ref_of(&b, u, 3), REF_LOAD, TERM_RSP, -8, 8);
+    CHECK_REF(ref_of(&b, u, 4), REF_LOAD, TERM_RSP, 0, 8);
+    bench_close(&b);
+}
+
+CODE(cleared, "xor eax, eax; mov rcx, [rdi + rax * 8 + 3]; sub r9, r9; mov cl, [r9 + rdi]; mov edx, 7\n"
+              "mov cl, [rdx + 1]; ret")
+static void cleared_registers_are_constants(void)
+{
+    struct bench b;
+    TRANSLATE(&b, cleared, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(exit_of(&b, u, 0)->slots == 1);
+    CHECK_REF(ref_of(&b, u, 0), REF_LOAD, 0, 3, 8);
+    CHECK_REF(ref_of(&b, u, 1), REF_LOAD, 0, 0, 1);
+    CHECK_REF(ref_of(&b, u, 2), REF_LOAD, TERM_NONE, 8, 1);
+    bench_close(&b);
+}
+
+CODE(realigned, "and rsp, -16; push rax; pop rcx; jmp 1f; 1: sub rsp, 8; ret")
+static void rsp_is_settled_after_it_was_realigned(void)
+{
+    struct bench b;
+    TRANSLATE(&b, realigned, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    const struct unit_exit *x = exit_of(&b, u, 0);
+    CHECK(u->n_insns == 6 && x->slots == 1 && x->rsp_term == 0 && x->rsp_disp == 0);
+    CHECK_REF(ref_of(&b, u, 0), REF_STORE, 0, -8, 8);
+    CHECK_REF(ref_of(&b, u, 2), REF_LOAD, 0, -8, 8);
+    bench_close(&b);
+}
+
+CODE(left_unknown, "and rsp, -32; jz 2f; nop; 2: nop")
+static void rsp_is_settled_wherever_a_unit_can_be_left(void)
+{
+    struct bench b;
+    TRANSLATE(&b, left_unknown, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u->n_exits == 2);
+    for (u32 k = 0; k < u->n_exits; k++)
+        CHECK(exit_of(&b, u, k)->slots == 1 && exit_of(&b, u, k)->rsp_term == 0);
+    bench_close(&b);
+}
+
+CODE(terms, "mov r8, [rdi]; mov r8, [rsi]; mov r8, [rdx]; lea rax, [rdi + rsi * 4]; mov cl, [rax + rdx * 2]; ret")
+static void an_address_of_too_many_terms_costs_another_slot(void)
+{
+    struct bench b;
+    TRANSLATE(&b, terms, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    const struct ref *r = ref_of(&b, u, 3);
+    CHECK(exit_of(&b, u, 0)->slots == 4);
+    CHECK(r->a == 3 && r->b == 2 && r->shift == 1 && r->disp == 0);
+    bench_close(&b);
+}
+
+CODE(branches, "push rax; jz 1f; pop rax; jmp 2f; 1: nop; nop; 2: mov al, [rdi]; js 1b; nop")
+static void each_exit_is_a_prefix_of_the_path(void)
+{
+    struct bench b;
+    TRANSLATE(&b, branches, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u->n_insns == 6 && u->n_exits == 3);
+    const struct unit_exit *x = exit_of(&b, u, 0);
+    CHECK(x->insns == 2 && x->refs == 1 && x->slots == 0 && x->rsp_disp == -8 && x->target == NEAR + 6);
+    x = exit_of(&b, u, 1);
+    CHECK(x->insns == 6 && x->refs == 3 && x->slots == 1 && x->rsp_disp == 0 && x->target == NEAR + 6);
+    x = exit_of(&b, u, 2);
+    CHECK(x->insns == 6 && x->refs == 3 && x->slots == 1 && x->target == NEAR + 12);
+    for (u32 k = 0; k < 3; k++)
+        CHECK(exit_of(&b, u, k)->kind == EXIT_DIRECT && !exit_of(&b, u, k)->is_call);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+static void the_table_keeps_the_path_and_its_bytes(void)
+{
+    struct bench b;
+    TRANSLATE(&b, branches, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    static const u8 offset[] = {0, 1, 3, 4, 8, 10};
+    for (u32 i = 0; i < u->n_insns; i++) {
+        const struct unit_insn *in = &b.table->insns.v[u->insn0 + i];
+        CHECK(in->pc == NEAR + offset[i]);
+        CHECK(!memcmp(b.table->code.v + in->bytes, b.code + offset[i], in->len));
+    }
+    bench_close(&b);
+}
+
+CODE(calls, "push rax; call 1f; nop; 1: call [rdi + 8]; nop; ret 16")
+static void calls_say_what_they_push_and_where_they_come_back(void)
+{
+    struct bench b;
+    TRANSLATE(&b, calls, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    const struct unit_exit *x = exit_of(&b, u, 0), *landing = exit_of(&b, u, 1);
+    CHECK(u->n_insns == 2 && u->n_exits == 2);
+    CHECK(x->kind == EXIT_DIRECT && x->is_call && x->target == NEAR + 7 && x->rsp_disp == -16 && x->refs == 2);
+    CHECK_REF(ref_of(&b, u, 1), REF_STORE, TERM_RSP, -16, 8);
+    CHECK(landing->kind == EXIT_LANDING && landing->target == NEAR + 6 && !landing->insns && !landing->slots);
+    CHECK(ask(&b, NEAR + 7, BY_LINK) != 0);
+    u = unit_at(&b, NEAR + 7);
+    x = exit_of(&b, u, 0);
+    CHECK(x->kind == EXIT_INDIRECT && x->is_call && x->target == 0 && x->rsp_disp == -8 && x->slots == 1);
+    CHECK_REF(ref_of(&b, u, 0), REF_LOAD, 0, 8, 8);
+    CHECK_REF(ref_of(&b, u, 1), REF_STORE, TERM_RSP, -8, 8);
+    CHECK(ask(&b, NEAR + 11, BY_LINK) != 0);
+    CHECK(last_exit(&b, unit_at(&b, NEAR + 11))->rsp_disp == 24);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+CODE(kernel, "mov eax, 60; syscall; nop; mov fs, eax; nop; wrgsbase rbx; nop")
+static void system_calls_and_segment_changes_end_a_unit(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        struct bench b;
+        TRANSLATE(&b, kernel, NEAR, level);
+        const struct unit *u = unit_at(&b, NEAR);
+        CHECK(u->n_insns == 2 && exit_of(&b, u, 0)->kind == EXIT_SYSCALL && exit_of(&b, u, 0)->target == NEAR + 7);
+        CHECK(ask(&b, NEAR + 7, BY_LINK) != 0);
+        u = unit_at(&b, NEAR + 7);
+        CHECK(u->n_insns == 2 && exit_of(&b, u, 0)->kind == EXIT_STATE && exit_of(&b, u, 0)->target == NEAR + 10);
+        CHECK(ask(&b, NEAR + 10, BY_LINK) != 0);
+        u = unit_at(&b, NEAR + 10);
+        CHECK(u->n_insns == 2 && exit_of(&b, u, 0)->kind == EXIT_STATE && exit_of(&b, u, 0)->target == NEAR + 16);
+        CHECK_SOUND(&b);
+        bench_close(&b);
+    }
+}
+
+static void fewer_events_mean_fewer_slots(void)
+{
+    struct bench b;
+    TRANSLATE(&b, members, NEAR, EVENTS_control);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u->n_insns == 5 && u->n_refs == 0 && exit_of(&b, u, 0)->slots == 0);
+    CHECK(exit_of(&b, u, 0)->rsp_term == TERM_NONE);
+    bench_close(&b);
+}
+
+CODE(special, "rep movsb\nrepne scasw\nbt [rdi], rax\nxlatb\nvmaskmovps ymm1, ymm2, [rsi]\n"
+              "vpgatherdd xmm1, [rax + xmm2 * 4], xmm3\nvmovups zmm1{k1}, [rcx]\nvpgatherqq zmm1{k2}, [rbx + zmm3]\n"
+              "xsave [rdx]\nxrstor [rdx]\nclzero\nmaskmovdqu xmm0, xmm1\nvpcompressd [rsi]{k3}, zmm1\n"
+              "vaddps zmm1{k1}, zmm2, [rcx]{1to16}\nenter 16, 3\nmov eax, fs:[0x28]\nmov eax, gs:[rbx]\nret")
+static void special_forms_have_their_slots(void)
+{
+    static const u8 ops[] = {REF_REP, REF_REP, REF_REP, REF_BIT, REF_XLAT, REF_MASK_V, REF_INDEX_V, REF_MASK_K,
+                             REF_INDEX_K, REF_XSAVE, REF_XRSTOR, REF_LINE, REF_MASK_V, REF_PACK_K, REF_ANY_K};
+    struct bench b;
+    u32 k = 0;
+    OPEN(&b, special, NEAR, .events = EVENTS_memory);
+    CHECK(ask(&b, NEAR, BY_LINK) != 0);
+    while (translate_ahead(b.t))
+        ;
+    for (size_t i = 0; i < b.table->refs.n && k < ARRAY_LEN(ops); i++, k++)
+        CHECK_CASE(b.table->refs.v[i].op == ops[k], "reference %u has op %u", k, b.table->refs.v[i].op);
+    CHECK(b.table->refs.v[0].flags & REF_PAIRED && b.table->refs.v[0].y == TERM_NONE);
+    CHECK(b.table->refs.v[2].y != TERM_NONE);
+    CHECK(b.table->refs.n == ARRAY_LEN(ops) + 2 + 4 + 3);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+static void a_unit_is_as_short_as_it_is_told(void)
+{
+    struct bench b;
+    TRANSLATE(&b, steps, NEAR, EVENTS_memory, .unit_insns = 1);
+    CHECK(b.table->units.n > 1);
+    for (size_t i = 0; i < b.table->units.n; i++)
+        CHECK(b.table->units.v[i].n_insns == 1);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+    TRANSLATE(&b, branches, NEAR, EVENTS_memory, .unit_blocks = 1);
+    CHECK(unit_at(&b, NEAR)->n_insns == 2 && unit_at(&b, NEAR)->n_exits == 2);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+CODE(straight, ".rept 500; nop; .endr; ret")
+static void a_long_path_is_cut(void)
+{
+    struct bench b;
+    OPEN(&b, straight, NEAR, .events = EVENTS_memory);
+    CHECK(ask(&b, NEAR, BY_LINK) != 0);
+    while (translate_ahead(b.t))
+        ;
+    u64 pc = NEAR, insns = 0;
+    for (const struct unit *u; (u = unit_at(&b, pc)); insns += u->n_insns, pc = last_exit(&b, u)->target)
+        CHECK(u->n_insns <= 64);
+    CHECK(insns == 501);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+/* More branches than a unit has room for, whatever the setting allows. */
+CODE(many_branches, ".rept 80; jz 1f; .endr; 1: ret")
+static void a_unit_has_no_more_exits_than_room(void)
+{
+    struct bench b;
+    TRANSLATE(&b, many_branches, NEAR, EVENTS_memory, .unit_blocks = 20);
+    for (size_t i = 0; i < b.table->units.n; i++)
+        CHECK(b.table->units.v[i].n_exits <= UNIT_EXITS);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+/* -- What is refused -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    u8 bytes[8];
+    u8 size;
+} refused[] = {
+    {"int 0x80", {0xcd, 0x80}, 2},
+    {"jmp far [rax]", {0xff, 0x28}, 2},
+    {"call far [rax]", {0xff, 0x18}, 2},
+    {"retf", {0xcb}, 1},
+    {"retf 8", {0xca, 8, 0}, 3},
+    {"iretq", {0x48, 0xcf}, 2},
+    {"iretd", {0xcf}, 1},
+    {"sysenter", {0x0f, 0x34}, 2},
+    {"xbegin", {0xc7, 0xf8, 0, 0, 0, 0}, 6},
+    {"bytes of no instruction", {0x06}, 1},
+    {"bytes of half an instruction", {0x48, 0x8b}, 2},
+};
+
+static void what_cannot_be_run_is_refused_with_a_sentence(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+            struct bench b;
+            bench_open(&b, refused[i].bytes, refused[i].size, NEAR, (struct translate_config){.events = level});
+            for (enum arrival by = BY_LINK; by <= BY_RETURN; by++) {
+                CHECK_CASE(ask(&b, NEAR, by) == 0, "%s", refused[i].name);
+                CHECK_CASE(strstr(b.err.text, "0x5555"), "%s: %s", refused[i].name, b.err.text);
+            }
+            CHECK(b.table->units.n == 0 && b.t->hot.p == b.hot && b.t->cold.p == b.cold);
+            CHECK(place_of(&b, NEAR).unit == 0 && place_of(&b, NEAR).door == 0);
+            bench_close(&b);
+        }
+}
+
+static void a_unit_ends_before_what_is_refused(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+            struct bench b;
+            u8 code[16] = {0x90, 0x53}; /* nop; push rbx */
+            memcpy(code + 2, refused[i].bytes, refused[i].size);
+            bench_open(&b, code, 2u + refused[i].size, NEAR, (struct translate_config){.events = level});
+            CHECK_CASE(ask(&b, NEAR, BY_LINK) != 0, "%s", refused[i].name);
+            const struct unit *u = unit_at(&b, NEAR);
+            CHECK(u->n_insns == 2 && u->n_exits == 1 && exit_of(&b, u, 0)->target == NEAR + 2);
+            CHECK(b.table->units.n == 1);
+            CHECK_CASE(translate_exit(b.t, FIRST_EXIT_ID, &b.err).v == 0, "%s", refused[i].name);
+            CHECK(asked_target(&b, led_to(&b, 0)) == NEAR + 2);
+            CHECK_SOUND(&b);
+            bench_close(&b);
+        }
+}
+
+/* Only its accesses are not known: the refusal comes while the unit is being emitted. */
+CODE(tiles, "push rax; jz 1f; push rcx; 1: .byte 0xc4, 0xe2, 0x7b, 0x4b, 0x04, 0x18; ret")
+static void a_unit_ends_before_accesses_that_are_not_known(void)
+{
+    struct bench b;
+    TRANSLATE(&b, tiles, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    CHECK(u && u->n_insns == 3 && u->n_refs == 2 && u->n_exits == 2 && last_exit(&b, u)->target == NEAR + 4);
+    CHECK(ask(&b, NEAR + 4, BY_JUMP) == 0 && strstr(b.err.text, "tileloadd"));
+    CHECK_SOUND(&b);
+    bench_close(&b);
+    TRANSLATE(&b, tiles, NEAR, EVENTS_control);
+    CHECK(unit_at(&b, NEAR)->n_insns == 5);
+    bench_close(&b);
+}
+
+CODE(traps, "nop; int3; nop; ud2")
+static void traps_run_at_the_end_of_their_own_unit(void)
+{
+    struct bench b;
+    TRANSLATE(&b, traps, NEAR, EVENTS_memory);
+    CHECK(unit_at(&b, NEAR)->n_insns == 1);
+    CHECK(ask(&b, NEAR + 1, BY_LINK) != 0);
+    const struct unit *u = unit_at(&b, NEAR + 1);
+    CHECK(u->n_insns == 1 && exit_of(&b, u, 0)->target == NEAR + 2);
+    CHECK(count(&b, ZYDIS_MNEMONIC_INT3) == 1);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+static void exits_that_do_not_exist_are_refused(void)
+{
+    struct bench b;
+    TRANSLATE(&b, pushes, NEAR, EVENTS_memory);
+    u32 ids[] = {0, 1, FIRST_EXIT_ID - 1, FIRST_EXIT_ID + (u32)b.table->exits.n, EXIT_ID_LIMIT, 0x80000000, 0xffffffff};
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        b.err.text[0] = 0;
+        CHECK_CASE(translate_exit(b.t, ids[i], &b.err).v == 0, "%u", ids[i]);
+        CHECK_CASE(strstr(b.err.text, "does not exist"), "%u: %s", ids[i], b.err.text);
+    }
+    /* A return leads nowhere that an exit could say. */
+    CHECK(translate_exit(b.t, FIRST_EXIT_ID, &b.err).v == 0);
+    CHECK(ask(&b, 0, BY_JUMP) == 0 && b.err.text[0]);
+    bench_close(&b);
+}
+
+CODE(calls_zero, "push rax; call 0; ret")
+CODE(jumps_zero, "jz 0; ret")
+static void a_direct_branch_to_address_0_asks_like_any_other(void)
+{
+    for (int jumps = 0; jumps < 2; jumps++) {
+        struct bench b;
+        /* `call 0` was assembled relative to a section: say where it is instead. */
+        u8 code[8];
+        const u8 *from = jumps ? code_jumps_zero : code_calls_zero;
+        size_t n = (size_t)(jumps ? code_jumps_zero_end - from : code_calls_zero_end - from);
+        memcpy(code, from, n);
+        s32 rel = -(s32)(LOW + n - 1);
+        memcpy(code + n - 5, &rel, 4);
+        bench_open(&b, code, n, LOW, (struct translate_config){.events = EVENTS_memory, .base = LOW_BASE});
+        CHECK(ask(&b, LOW, BY_LINK) != 0);
+        u32 site = b.t->links.v[0].site;
+        CHECK(site != 0);
+        CHECK_CASE(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID, "exit leads to cache offset 0x%lx",
+                   (unsigned long)(led_to(&b, 0) - cache_of(&b)));
+        CHECK_SOUND(&b);
+        bench_close(&b);
+    }
+}
+
+/* -- Copies ----------------------------------------------------------------------------------- */
+
+CODE(plain, "mov rax, [rdi]; add rax, 5; imul rcx, rax, 100; shld rax, rcx, 3; vpaddd ymm1, ymm2, [rsi]\n"
+            "paddd xmm3, [rdx + rcx * 4 + 8]; cmovz eax, [rbx]; setc al; bswap eax; fld qword ptr [rdi]; ret")
+static void instructions_are_copied_in_order(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        struct bench b;
+        TRANSLATE(&b, plain, NEAR, level);
+        const struct unit *u = unit_at(&b, NEAR);
+        u64 at = b.entry;
+        u32 i = 0;
+        CHECK(u->n_insns == 11);
+        for (struct piece p; i < u->n_insns && piece_at(&b, at, &p); at = behind(&p)) {
+            const struct unit_insn *in = &b.table->insns.v[u->insn0 + i];
+            const u8 *bytes = wire + WIRE_CACHE_OFF + (at - cache_of(&b));
+            i += p.z.length == in->len && !memcmp(bytes, b.table->code.v + in->bytes, in->len);
+        }
+        CHECK_CASE(i == u->n_insns, "at level %d instruction %u is missing", level, i);
+        bench_close(&b);
+    }
+}
+
+CODE(near_data, "mov eax, [rip + 0x1000]; lea rcx, [rip - 0x2000]; cmp byte ptr [rip + 0x3000], 5\n"
+                "mov dword ptr [rip + 0x4000], 0x12345678; movups xmm1, [rip + 0x5000]; vmovups ymm1, [rip + 0x6000]\n"
+                "vaddpd zmm1, zmm2, [rip + 0x7000]; mov edx, fs:[rip + 0x8000]; shld [rip + 0x9000], ecx, 3\n"
+                "imul eax, [rip + 0xa000], 1000; vpalignr xmm1, xmm2, [rip + 0xb000], 3; push [rip + 0xc000]\n"
+                "pop [rip + 0xd000]; jmp [rip + 0xe000]")
+
+/* The memory operands that the program's instructions name relative to rip, and what of them was found. */
+struct rip_operands {
+    struct {
+        u64 address;
+        ZydisRegister segment;
+        bool found;
+    } v[16];
+    u32 n;
+};
+
+static void rip_operands_of(const struct bench *b, struct rip_operands *r)
+{
+    struct piece p = {.at = b->pc};
+    r->n = 0;
+    for (; decode_bytes(b->code + (p.at - b->pc), b->size - (p.at - b->pc), &p); p.at = behind(&p)) {
+        const ZydisDecodedOperand *m = memory_of(&p);
+        if (!m || m->mem.base != ZYDIS_REGISTER_RIP)
+            continue;
+        r->v[r->n].address = behind(&p) + (u64)m->mem.disp.value;
+        r->v[r->n].segment = m->mem.segment;
+        r->v[r->n++].found = false;
+    }
+}
+
+static void note_address(struct rip_operands *r, u64 address, ZydisRegister segment)
+{
+    bool is_fs = segment == ZYDIS_REGISTER_FS, is_gs = segment == ZYDIS_REGISTER_GS;
+    for (u32 i = 0; i < r->n; i++)
+        if (r->v[i].address == address && (r->v[i].segment == ZYDIS_REGISTER_FS) == is_fs &&
+            (r->v[i].segment == ZYDIS_REGISTER_GS) == is_gs)
+            r->v[i].found = true;
+}
+
+static void rip_relative_operands_in_reach_stay_relative(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        struct bench b;
+        struct view v;
+        struct rip_operands want;
+        TRANSLATE(&b, near_data, NEAR, level);
+        CHECK(unit_at(&b, NEAR)->n_insns == 14);
+        rip_operands_of(&b, &want);
+        CHECK(want.n == 14);
+        view_open(&b, &v);
+        CHECK_VIEW(&b, &v);
+        for (size_t i = 0; i < v.at.n; i++) {
+            struct piece p;
+            CHECK(piece_at(&b, v.at.v[i], &p));
+            const ZydisDecodedOperand *m = memory_of(&p);
+            if (m && m->mem.base == ZYDIS_REGISTER_RIP)
+                note_address(&want, behind(&p) + (u64)m->mem.disp.value, m->mem.segment);
+        }
+        for (u32 i = 0; i < want.n; i++)
+            CHECK_CASE(want.v[i].found, "operand %u", i);
+        view_close(&v);
+        bench_close(&b);
+    }
+}
+
+/* Walk by address with the constants that `mov reg, imm` left in registers; note what each access through one of them
+ * touches, and each `mov reg, imm` that is an address itself (a lea). */
+static void note_far_accesses(struct bench *b, struct rip_operands *want)
+{
+    struct view v;
+    u64 value[16] = {0};
+    view_open(b, &v);
+    CHECK_VIEW(b, &v);
+    for (size_t i = 0; i < v.at.n; i++) {
+        struct piece p;
+        CHECK(piece_at(b, v.at.v[i], &p));
+        const ZydisDecodedOperand *m = memory_of(&p);
+        if (m && m->mem.base == ZYDIS_REGISTER_RIP)
+            CHECK(in_cache(b, behind(&p) + (u64)m->mem.disp.value));
+        u8 base = m ? insn_gpr(m->mem.base) : REG_NONE;
+        if (base != REG_NONE && m->mem.index == ZYDIS_REGISTER_NONE && value[base])
+            note_address(want, value[base] + (u64)m->mem.disp.value, m->mem.segment);
+        u8 to = p.op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(p.op[0].reg.value) : REG_NONE;
+        if (to == REG_NONE || !(p.op[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+            continue;
+        bool is_imm = p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_direct(&(struct piece){.op[0] = p.op[1]});
+        value[to] = is_imm ? p.op[1].imm.value.u : 0;
+    }
+    view_close(&v);
+}
+
+CODE(far_data, "add eax, [rip + 0x1000]; cmp byte ptr [rip + 0x3000], 5; mov edx, [rip + 0x3500]; mov r9, [rip + 0x3600]\n"
+               "mov dword ptr [rip + 0x4000], 0x12345678; movups xmm1, [rip + 0x5000]; vmovups ymm1, [rip + 0x6000]\n"
+               "vaddpd zmm1, zmm2, [rip + 0x7000]; mov edx, fs:[rip + 0x8000]; shld [rip + 0x9000], ecx, 3\n"
+               "imul eax, [rip + 0xa000], 1000; vpalignr xmm1, xmm2, [rip + 0xb000], 3; push [rip + 0xc000]\n"
+               "pop [rip + 0xd000]; mov rax, gs:[rip + 0xd800]; jmp [rip + 0xe000]")
+static void rip_relative_operands_out_of_reach_go_through_a_register(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        struct bench b;
+        struct rip_operands want;
+        TRANSLATE(&b, far_data, FAR, level);
+        CHECK(unit_at(&b, FAR)->n_insns == 16);
+        rip_operands_of(&b, &want);
+        CHECK(want.n == 16);
+        note_far_accesses(&b, &want);
+        for (u32 i = 0; i < want.n; i++)
+            CHECK_CASE(want.v[i].found, "level %d operand %u", level, i);
+        bench_close(&b);
+    }
+}
+
+CODE(far_lea, "lea rax, [rip + 0x1000]; lea ecx, [rip + 0x2000]; ret")
+static void far_lea_gives_the_address(void)
+{
+    struct bench b;
+    struct piece p;
+    TRANSLATE(&b, far_lea, FAR, EVENTS_memory);
+    u32 found = 0;
+    for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_MOV, i, &p); i++)
+        if (is_direct(&(struct piece){.op[0] = p.op[1]}) && p.op[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
+            found |= (p.op[1].imm.value.u == FAR + 7 + 0x1000) | (p.op[1].imm.value.u == FAR + 13 + 0x2000) << 1;
+    CHECK(found == 3);
+    bench_close(&b);
+}
+
+CODE(jmp_fs, "jmp fs:[rip + 0x1000]")
+CODE(call_fs, "call fs:[rip + 0x1000]")
+CODE(jmp_gs, "jmp gs:[rip + 0x1000]")
+CODE(call_gs, "call gs:[rip + 0x1000]")
+static void far_branches_through_a_segment_keep_it(void)
+{
+    for (int k = 0; k < 4; k++)
+        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+            struct bench b;
+            struct rip_operands want;
+            if (k == 0)
+                TRANSLATE(&b, jmp_fs, FAR, level);
+            else if (k == 1)
+                TRANSLATE(&b, call_fs, FAR, level);
+            else if (k == 2)
+                TRANSLATE(&b, jmp_gs, FAR, level);
+            else
+                TRANSLATE(&b, call_gs, FAR, level);
+            CHECK(b.entry != 0);
+            rip_operands_of(&b, &want);
+            note_far_accesses(&b, &want);
+            CHECK_CASE(want.n == 1 && want.v[0].found, "%s through %s at level %d", k & 1 ? "call" : "jmp",
+                       k < 2 ? "fs" : "gs", level);
+            bench_close(&b);
+        }
+}
+
+/* -- The stack and r11 ------------------------------------------------------------------------ */
+
+static bool writes_stack(const struct piece *p)
+{
+    for (int i = 0; i < p->z.operand_count; i++)
+        if (p->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && p->op[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+            p->op[i].mem.base == ZYDIS_REGISTER_RSP && p->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+            return true;
+    return false;
+}
+
+/* Is it a copy of one of the program's instructions? */
+static bool is_copy(const struct bench *b, const struct piece *p)
+{
+    const u8 *bytes = wire + WIRE_CACHE_OFF + (p->at - cache_of(b));
+    for (size_t i = 0; i < b->table->insns.n; i++) {
+        const struct unit_insn *in = &b->table->insns.v[i];
+        if (in->len == p->z.length && !memcmp(bytes, b->table->code.v + in->bytes, in->len))
+            return true;
+    }
+    return false;
+}
+
+/* push [rip + x] where x holds the return address of one of the program's calls. */
+static bool pushes_return_address(const struct bench *b, const struct piece *p)
+{
+    const ZydisDecodedOperand *m = &p->op[0];
+    if (p->z.mnemonic != ZYDIS_MNEMONIC_PUSH || m->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+        m->mem.base != ZYDIS_REGISTER_RIP || !emitted_from(b, behind(p) + (u64)m->mem.disp.value))
+        return false;
+    u64 address;
+    memcpy(&address, wire + WIRE_CACHE_OFF + (behind(p) + (u64)m->mem.disp.value - cache_of(b)), 8);
+    for (size_t i = 0; i < b->table->insns.n; i++) {
+        const struct unit_insn *in = &b->table->insns.v[i];
+        struct piece app;
+        if (in->pc + in->len == address && decode_bytes(b->table->code.v + in->bytes, in->len, &app) &&
+            app.z.meta.category == ZYDIS_CATEGORY_CALL)
+            return true;
+    }
+    return false;
+}
+
+CODE(stack, "push rax; push [rdi]; pushfq; push 5; push rsp; enter 16, 0; mov rax, gs:[8]; cmp eax, [rip + 0x123]\n"
+            "mov r11, [r11 + 8]; call 1f; nop; jz 1f; call rax; call [rdx]; rep stosb; loop 2f; nop; 2: syscall\n"
+            "ret; 1: popfq; leave; ret 8")
+static void nothing_is_pushed_but_what_the_program_pushes(void)
+{
+    for (int k = 0; k < 12; k++) {
+        struct bench b;
+        struct view v;
+        u32 copies = 0, pushes = 0;
+        OPEN(&b, stack, k & 1 ? FAR : NEAR, .events = k / 2 % 3, .strict = k >= 6);
+        CHECK(ask(&b, b.pc, BY_LINK) != 0);
+        while (translate_ahead(b.t))
+            ;
+        view_open(&b, &v);
+        CHECK_VIEW(&b, &v);
+        for (size_t i = 0; i < v.at.n; i++) {
+            struct piece p;
+            CHECK(piece_at(&b, v.at.v[i], &p));
+            if (!writes_stack(&p))
+                continue;
+            bool is_call = p.z.mnemonic == ZYDIS_MNEMONIC_CALL && is_direct(&p);
+            bool copy = p.z.mnemonic != ZYDIS_MNEMONIC_CALL && is_copy(&b, &p);
+            copies += copy;
+            CHECK_CASE(copy || pushes_return_address(&b, &p) || (is_call && !b.config.strict), "%s in case %d",
+                       ZydisMnemonicGetString(p.z.mnemonic), k);
+        }
+        for (size_t i = 0; i < b.table->insns.n; i++) {
+            struct piece app;
+            const struct unit_insn *in = &b.table->insns.v[i];
+            CHECK(decode_bytes(b.table->code.v + in->bytes, in->len, &app));
+            pushes += writes_stack(&app) && app.z.mnemonic != ZYDIS_MNEMONIC_CALL;
+        }
+        CHECK(pushes >= 6 && copies == pushes);
+        view_close(&v);
+        bench_close(&b);
+    }
+}
+
+/* A strict translation never lets the program's stack see the cache: no call, no ret, no store of a landing. */
+static void strict_code_has_no_calls_and_no_returns(void)
+{
+    struct bench b;
+    OPEN(&b, stack, NEAR, .events = EVENTS_memory, .strict = true);
+    CHECK(ask(&b, b.pc, BY_LINK) != 0);
+    while (translate_ahead(b.t))
+        ;
+    CHECK(count(&b, ZYDIS_MNEMONIC_CALL) == 0 && count(&b, ZYDIS_MNEMONIC_RET) == 0);
+    for (size_t i = 0; i < b.table->exits.n; i++)
+        CHECK(b.table->exits.v[i].kind != EXIT_LANDING);
+    bench_close(&b);
+}
+
+static bool names_r11(const struct piece *p)
+{
+    for (int i = 0; i < p->z.operand_count; i++) {
+        const ZydisDecodedOperand *o = &p->op[i];
+        if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && insn_gpr(o->reg.value) == R11)
+            return true;
+        if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && (insn_gpr(o->mem.base) == R11 || insn_gpr(o->mem.index) == R11))
+            return true;
+    }
+    return false;
+}
+
+static bool leads_to(const struct bench *b, const struct piece *p, u64 guest)
+{
+    struct piece next;
+    return piece_at(b, behind(p), &next) && next.z.mnemonic == ZYDIS_MNEMONIC_JMP && is_direct(&next) &&
+           branch_target(&next) == guest;
+}
+
+/* A store of a header that names an exit with as many slots, in the place it must have. */
+static bool is_header(const struct bench *b, const struct piece *p)
+{
+    u32 header = (u32)p->op[1].imm.value.u, exit = (header >> RECORD_ID_SHIFT) - FIRST_EXIT_ID;
+    if (p->z.mnemonic != ZYDIS_MNEMONIC_MOV || p->op[0].size != 32 || !is_direct(&(struct piece){.op[0] = p->op[1]}) ||
+        exit >= b->table->exits.n)
+        return false;
+    s64 slots = b->table->exits.v[exit].slots, disp = p->op[0].mem.disp.value;
+    return (header & RECORD_SLOT_LIMIT) == slots && (disp == 0 || disp == -(RECORD_SLOTS_AT + 8 * slots));
+}
+
+static bool is_slot(const struct piece *p)
+{
+    s64 at = p->op[0].mem.disp.value - RECORD_SLOTS_AT;
+    return at >= 0 && at % 8 == 0 && at / 8 < TERM_SLOT_LIMIT && !(p->op[0].actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
+           p->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && insn_gpr(p->op[1].reg.value) != R11;
+}
+
+/* Is this one of the few things that are done with the record pointer? */
+static bool is_record_pointer(const struct bench *b, const struct piece *p)
+{
+    const ZydisDecodedOperand *to = &p->op[0], *from = &p->op[1];
+    if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && to->mem.base == ZYDIS_REGISTER_R11)
+        return to->mem.index == ZYDIS_REGISTER_NONE && (is_slot(p) || is_header(b, p));
+    switch (p->z.mnemonic) {
+    case ZYDIS_MNEMONIC_CMP:
+        return is_reg(to, ZYDIS_REGISTER_R11) && from->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+               from->mem.segment == ZYDIS_REGISTER_GS && from->mem.disp.value == T_LIMIT;
+    case ZYDIS_MNEMONIC_LEA:
+        if (!is_reg(to, ZYDIS_REGISTER_R11))
+            return false;
+        if (from->mem.base == ZYDIS_REGISTER_RIP)
+            return leads_to(b, p, b->config.guest.gate) || leads_to(b, p, b->config.guest.state);
+        return from->mem.base == ZYDIS_REGISTER_R11 && from->mem.disp.value % 8 == RECORD_SLOTS_AT;
+    case ZYDIS_MNEMONIC_MOV:
+        if (to->type == ZYDIS_OPERAND_TYPE_MEMORY)
+            return is_reg(from, ZYDIS_REGISTER_R11) && to->mem.segment == ZYDIS_REGISTER_GS &&
+                   to->mem.disp.value == T_PTR;
+        return is_reg(to, ZYDIS_REGISTER_R11D) && is_direct(&(struct piece){.op[0] = *from}) &&
+               leads_to(b, p, b->config.guest.exit);
+    default:
+        return false;
+    }
+}
+
+CODE(r11, "mov r11, rax; mov rax, r11; add [r11], rax; mov rcx, [r11 + rdx * 4]; mov rcx, [rdx + r11 * 8 + 3]\n"
+          "push r11; pop r11; xchg r11, rax; bswap r11; mov r11d, 5; mov r11b, [rdi]; movabs r11, 0x123456789abcdef\n"
+          "andn rcx, r11, rdx; vmovd xmm1, r11d; vmovups ymm1, [r11 + 32]; vmovups zmm1, [r11 + 64]\n"
+          "vpgatherdd xmm1, [r11 + xmm2 * 4], xmm3; cmpxchg16b [r11]; lock xadd [r11], r11; lea r11, [r11 + r11 * 2]\n"
+          "cmovz r11, [r11]; mov fs:[r11], r11; mov gs:[r11 + 8], r11; mov r11, [rip + 0x77]; add [rip + 0x88], r11\n"
+          "bt [r11], r11; div r11; shl r11, cl; call r11; nop; call [r11]; nop; jmp [r11 + 8]; rdgsbase r11\n"
+          "wrgsbase r11; nop; wrfsbase r11; nop; rdfsbase r11; mov gs, r11d; nop; xrstor [r11]; xsave [r11 + rcx]\n"
+          "crc32 r11, byte ptr [r11]; jmp r11")
+static void r11_is_only_the_record_pointer(void)
+{
+    for (int k = 0; k < 8; k++) {
+        struct bench b;
+        struct view v;
+        u32 uses = 0;
+        OPEN(&b, r11, k & 1 ? FAR : NEAR, .events = k & 2 ? EVENTS_memory : EVENTS_control, .no_link = k & 4);
+        u64 pc = b.pc;
+        for (struct piece p; decode_bytes(b.code + (pc - b.pc), b.size - (pc - b.pc), &p); pc += p.z.length) {
+            CHECK_CASE(ask(&b, pc, BY_LINK) != 0, "%s", b.err.text);
+            while (translate_ahead(b.t))
+                ;
+        }
+        CHECK(pc == b.pc + b.size);
+        view_open(&b, &v);
+        CHECK_VIEW(&b, &v);
+        for (size_t i = 0; i < v.at.n; i++) {
+            struct piece p;
+            CHECK(piece_at(&b, v.at.v[i], &p));
+            if (!names_r11(&p))
+                continue;
+            uses++;
+            CHECK_CASE(is_record_pointer(&b, &p), "%s at cache offset 0x%lx in case %d",
+                       ZydisMnemonicGetString(p.z.mnemonic), (unsigned long)(p.at - cache_of(&b)), k);
+        }
+        CHECK(uses > 40);
+        CHECK_SOUND(&b);
+        view_close(&v);
+        bench_close(&b);
+    }
+}
+
+CODE(r11_plain, "mov r11, [r11 + 8]; add r11, rax; jmp r11")
+static void without_records_r11_is_the_programs(void)
+{
+    struct bench b;
+    TRANSLATE(&b, r11_plain, NEAR, EVENTS_none);
+    struct piece p;
+    CHECK(find(&b, ZYDIS_MNEMONIC_ADD, 0, &p) && is_reg(&p.op[0], ZYDIS_REGISTER_R11));
+    bench_close(&b);
+}
+
+CODE(r11_once, "add r11, [rdi]; ret")
+static void the_programs_r11_is_taken_from_the_thread_block_and_put_back(void)
+{
+    struct bench b;
+    struct piece p;
+    TRANSLATE(&b, r11_once, NEAR, EVENTS_control);
+    CHECK(find(&b, ZYDIS_MNEMONIC_ADD, 0, &p));
+    ZydisRegister stand_in = p.op[0].reg.value;
+    u64 after = behind(&p);
+    CHECK(piece_at(&b, after, &p) && p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_reg(&p.op[1], stand_in));
+    CHECK(p.op[0].mem.segment == ZYDIS_REGISTER_GS && p.op[0].mem.disp.value == T_APP_R11);
+    u32 loads = 0;
+    for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_MOV, i, &p) && p.at < after; i++)
+        loads += is_reg(&p.op[0], stand_in) && p.op[1].mem.disp.value == T_APP_R11;
+    CHECK(loads == 1);
+    bench_close(&b);
+}
+
+/* Our gs must stay: every write of it is a wrgsbase, first the program's, then ours again. */
+CODE(gs, "mov rax, gs:[0x10]; mov gs, eax; nop; pop gs; nop; mov gs, [r11]; nop; lgs eax, [rbx]; nop; wrgsbase rax; nop\n"
+         "rdgsbase rcx; movsb; gs movsb; gs lodsq; gs xlatb; jmp gs:[rax]")
+static void gs_is_never_lost(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        struct bench b;
+        struct view v;
+        u32 bases = 0;
+        OPEN(&b, gs, NEAR, .events = level, .no_ahead = true);
+        struct piece p;
+        for (u64 pc = NEAR; decode_bytes(b.code + (pc - NEAR), b.size - (pc - NEAR), &p); pc += p.z.length)
+            ask(&b, pc, BY_LINK);
+        view_open(&b, &v);
+        CHECK_VIEW(&b, &v);
+        for (size_t i = 0; i < v.at.n; i++) {
+            CHECK(piece_at(&b, v.at.v[i], &p));
+            bases += p.z.mnemonic == ZYDIS_MNEMONIC_WRGSBASE;
+            for (int k = 0; k < p.z.operand_count; k++)
+                CHECK_CASE(!(is_reg(&p.op[k], ZYDIS_REGISTER_GS) && p.op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE),
+                           "%s changes gs at level %d", ZydisMnemonicGetString(p.z.mnemonic), level);
+        }
+        CHECK(bases >= 10 && bases % 2 == 0);
+        view_close(&v);
+        bench_close(&b);
+    }
+}
+
+/* -- Branches --------------------------------------------------------------------------------- */
+
+/* The one conditional branch in the cache that can lead to this exit. */
+static bool branch_to(struct bench *b, u32 exit_id, struct piece *found)
+{
+    struct view v;
+    u32 n = 0;
+    view_open(b, &v);
+    for (size_t i = 0; i < v.at.n; i++) {
+        struct piece p;
+        if (piece_at(b, v.at.v[i], &p) && p.z.meta.category == ZYDIS_CATEGORY_COND_BR && in_cache(b, branch_target(&p)) &&
+            asked_exit(b, branch_target(&p)) == exit_id) {
+            *found = p;
+            n++;
+        }
+    }
+    view_close(&v);
+    return n == 1;
+}
+
+/* All sixteen, near and short, in the middle of a unit and at its end, forward and back. */
+static void conditional_branches_keep_their_condition(void)
+{
+    for (int k = 0; k < 16 * 8; k++) {
+        u8 cc = (u8)(k & 15), code[16] = {0x90, 0x90};
+        bool is_short = k & 16, back = k & 32, last = k & 64;
+        s32 rel = back ? is_short ? -3 : -7 : 4;
+        size_t n = 2;
+        if (is_short) {
+            code[n++] = 0x70 | cc;
+            code[n++] = (u8)rel;
+        } else {
+            code[n++] = 0x0f;
+            code[n++] = 0x80 | cc;
+            memcpy(code + n, &rel, 4);
+            n += 4;
+        }
+        u64 next = NEAR + n, target = next + (u64)(s64)rel;
+        code[n++] = 0x90;
+        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+            struct bench b;
+            struct piece p;
+            bench_open(&b, code, n, NEAR,
+                       (struct translate_config){.events = level, .no_link = true, .unit_blocks = last ? 1 : 4});
+            CHECK(ask(&b, NEAR, BY_LINK) != 0);
+            const struct unit *u = unit_at(&b, NEAR);
+            CHECK(exit_of(&b, u, 0)->target == target);
+            CHECK_CASE(branch_to(&b, FIRST_EXIT_ID + u->exit0, &p) && (p.z.opcode & 15) == cc,
+                       "condition %d, %s %s %s, level %d", cc, is_short ? "short" : "near", back ? "back" : "forward",
+                       last ? "last" : "free", level);
+            /* Not taken, the last one goes on behind it. */
+            if (back || last)
+                CHECK(asked_target(&b, behind(&p)) == next);
+            CHECK_SOUND(&b);
+            bench_close(&b);
+        }
+    }
+}
+
+static const struct {
+    ZydisMnemonic mnemonic;
+    u8 bytes[3];
+    u8 size;
+} counted[] = {
+    {ZYDIS_MNEMONIC_LOOPNE, {0xe0, 2}, 2},      {ZYDIS_MNEMONIC_LOOPE, {0xe1, 2}, 2},
+    {ZYDIS_MNEMONIC_LOOP, {0xe2, 0xfe}, 2},     {ZYDIS_MNEMONIC_JRCXZ, {0xe3, 0x7f}, 2},
+    {ZYDIS_MNEMONIC_JECXZ, {0x67, 0xe3, 2}, 3}, {ZYDIS_MNEMONIC_LOOP, {0x67, 0xe2, 0x80}, 3},
+};
+
+static void loop_and_jrcxz_go_both_ways(void)
+{
+    for (size_t k = 0; k < ARRAY_LEN(counted); k++)
+        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+            struct bench b;
+            struct piece p = {0};
+            bench_open(&b, counted[k].bytes, counted[k].size, NEAR, (struct translate_config){.events = level, .no_link = true});
+            CHECK(ask(&b, NEAR, BY_LINK) != 0);
+            u64 next = NEAR + counted[k].size, target = next + (u64)(s64)(s8)counted[k].bytes[counted[k].size - 1];
+            CHECK(find(&b, counted[k].mnemonic, 0, &p) && p.z.address_width == (counted[k].size == 3 ? 32 : 64));
+            CHECK(asked_target(&b, branch_target(&p)) == target && asked_target(&b, behind(&p)) == next);
+            const struct unit *u = unit_at(&b, NEAR);
+            CHECK(u->n_exits == 2 && exit_of(&b, u, 0)->insns == 1 && exit_of(&b, u, 1)->insns == 1);
+            CHECK_SOUND(&b);
+            bench_close(&b);
+        }
+}
+
+CODE(diamond, "cmp eax, 1; je 1f; mov ecx, [rdi]; ret; 1: mov ecx, [rsi]; cmp ecx, 7; jne 1b; ret")
+static void an_exit_leads_to_its_stub_until_it_is_linked(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        struct bench b;
+        TRANSLATE(&b, diamond, NEAR, level);
+        const struct unit *u = unit_at(&b, NEAR);
+        u32 exit = u->exit0, stub = b.t->links.v[exit].stub;
+        CHECK(exit_of(&b, u, 0)->target == NEAR + 8 && !unit_at(&b, NEAR + 8));
+        CHECK(!b.t->links.v[exit].linked && led_to(&b, exit) == cache_of(&b) + stub);
+        CHECK(asked_exit(&b, led_to(&b, exit)) == exit + FIRST_EXIT_ID);
+        u64 entry = translate_exit(b.t, exit + FIRST_EXIT_ID, &b.err).v;
+        struct place p = place_of(&b, NEAR + 8);
+        CHECK(entry == cache_of(&b) + p.entry && b.t->links.v[exit].linked);
+        /* Forward within a block of code: behind the gate. */
+        CHECK(led_to(&b, exit) == cache_of(&b) + p.inner && p.inner != p.entry);
+        /* The loop goes back to its gate. */
+        u32 back = unit_at(&b, NEAR + 8)->exit0;
+        CHECK(b.table->exits.v[back].target == NEAR + 8 && led_to(&b, back) == cache_of(&b) + p.entry);
+        CHECK_SOUND(&b);
+        bench_close(&b);
+    }
+}
+
+static void every_link_goes_through_a_gate_when_told(void)
+{
+    struct bench b;
+    TRANSLATE(&b, diamond, NEAR, EVENTS_memory, .all_gates = true);
+    CHECK(translate_exit(b.t, FIRST_EXIT_ID, &b.err).v == led_to(&b, 0));
+    for (size_t i = 0; i < b.table->units.n; i++) {
+        struct place p = place_of(&b, b.table->units.v[i].pc);
+        CHECK(p.entry != p.inner);
+    }
+    bench_close(&b);
+}
+
+static void nothing_is_linked_when_told(void)
+{
+    struct bench b;
+    OPEN(&b, diamond, NEAR, .events = EVENTS_memory, .no_link = true);
+    CHECK(ask(&b, NEAR, BY_LINK) != 0);
+    while (translate_ahead(b.t))
+        ;
+    CHECK(b.table->units.n >= 3);
+    for (u32 i = 0; i < b.t->links.n; i++)
+        if (b.t->links.v[i].site)
+            CHECK(asked_exit(&b, led_to(&b, i)) == i + FIRST_EXIT_ID);
+    CHECK(translator_stats(b.t).links == 0);
+    bench_close(&b);
+}
+
+static void what_waited_is_linked_whoever_asks(void)
+{
+    struct bench b;
+    TRANSLATE(&b, diamond, NEAR, EVENTS_memory);
+    CHECK(ask(&b, NEAR + 8, BY_JUMP) != 0);
+    CHECK(b.t->links.v[0].linked && led_to(&b, 0) == cache_of(&b) + place_of(&b, NEAR + 8).inner);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+/* A unit that its predecessor runs on into needs no jump: the exit has no site, and the code is adjacent. */
+static void what_is_run_on_into_has_no_jump(void)
+{
+    struct bench b;
+    TRANSLATE(&b, straight, NEAR, EVENTS_memory);
+    const struct unit *u = unit_at(&b, NEAR);
+    u32 exit = u->exit0;
+    u64 next = b.table->exits.v[exit].target;
+    CHECK(u->n_exits == 1 && unit_at(&b, next) && b.t->links.v[exit].site == 0);
+    struct piece p = {.at = 0};
+    u64 at = b.entry, to = cache_of(&b) + place_of(&b, next).entry;
+    while (at < to && piece_at(&b, at, &p) && (p.z.meta.category != ZYDIS_CATEGORY_UNCOND_BR))
+        at = behind(&p);
+    CHECK(at == to);
+    bench_close(&b);
+}
+
+/* The same where it cannot be translated: then there is a jump after all, and it asks. */
+CODE(cut_off, "nop; nop")
+static void what_cannot_be_run_on_into_is_asked_for(void)
+{
+    struct bench b;
+    TRANSLATE(&b, cut_off, NEAR, EVENTS_memory);
+    CHECK(b.table->units.n == 1 && b.t->links.v[0].site != 0 && !b.t->links.v[0].linked);
+    CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && b.table->exits.v[0].target == NEAR + 2);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+CODE(guarded, "1: add eax, ecx; mov [rdi], eax; jmp 1b")
+CODE(reads_flags, "1: adc eax, ecx; lea rdi, [rdi + 8]; jmp 1b")
+static void a_gate_keeps_the_flags_that_are_read(void)
+{
+    for (int live = 0; live < 2; live++) {
+        struct bench b;
+        struct piece p;
+        if (live)
+            TRANSLATE(&b, reads_flags, NEAR, EVENTS_memory);
+        else
+            TRANSLATE(&b, guarded, NEAR, EVENTS_memory);
+        CHECK(count(&b, ZYDIS_MNEMONIC_LAHF) == (live ? 1 : 0));
+        CHECK(count(&b, ZYDIS_MNEMONIC_SAHF) == (live ? 2 : 0)); /* on the way on and on the way out */
+        CHECK(find(&b, ZYDIS_MNEMONIC_CMP, 0, &p) && is_reg(&p.op[0], ZYDIS_REGISTER_R11));
+        CHECK_SOUND(&b);
+        bench_close(&b);
+    }
+}
+
+/* -- What the program finds its way with ------------------------------------------------------ */
+
+static const struct index_entry *index_of(u64 pc)
+{
+    const struct index_entry *v = (const struct index_entry *)(wire + WIRE_INDEX_OFF);
+    u32 mask = (1u << WIRE_INDEX_LOG2) - 1, i = index_hash(pc);
+    while (v[i].pc && v[i].pc != pc)
+        i = (i + 1) & mask;
+    return v[i].pc ? &v[i] : NULL;
+}
+
+static u64 jump_table(const struct bench *b, u64 pc, bool returns)
+{
+    const u64 *jump = (const u64 *)(wire + WIRE_JUMP_OFF);
+    return jump[(returns ? JUMP_MASK + 1 : 0) + (pc & (b->t->has_bmi2 ? JUMP_MASK : 0xffff))];
+}
+
+/* An entry for an indirect branch compares with its own pc before anything else. */
+static bool verifies(const struct bench *b, u64 at, u64 pc)
+{
+    struct piece p;
+    for (int i = 0; i < 6 && piece_at(b, at, &p); i++, at = behind(&p))
+        if (p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_direct(&(struct piece){.op[0] = p.op[1]}))
+            return p.op[1].imm.value.u == pc || p.op[1].imm.value.u == 0 - pc;
+    return false;
+}
+
+static void doors_and_landings_are_in_the_tables(void)
+{
+    for (int late = 0; late < 2; late++)
+        for (enum arrival by = BY_JUMP; by <= BY_RETURN; by++) {
+            struct bench b;
+            OPEN(&b, members, NEAR, .events = EVENTS_memory, .no_ahead = true);
+            CHECK(jump_table(&b, NEAR, false) == b.config.guest.indirect);
+            CHECK(jump_table(&b, NEAR, true) == b.config.guest.landing);
+            if (late)
+                CHECK(ask(&b, NEAR, BY_LINK) != 0 && jump_table(&b, NEAR, false) == b.config.guest.indirect);
+            CHECK(ask(&b, NEAR, by) != 0);
+            const struct index_entry *x = index_of(NEAR);
+            struct place p = place_of(&b, NEAR);
+            CHECK(x && x->entry == p.entry && x->door == p.door && x->landing == p.landing);
+            u32 offset = by == BY_JUMP ? p.door : p.landing;
+            CHECK((p.door != 0) == (by == BY_JUMP) && (p.landing != 0) == (by == BY_RETURN));
+            CHECK(jump_table(&b, NEAR, by == BY_RETURN) == cache_of(&b) + offset);
+            CHECK(jump_table(&b, NEAR, by == BY_JUMP) ==
+                  (by == BY_JUMP ? b.config.guest.landing : b.config.guest.indirect));
+            CHECK(verifies(&b, cache_of(&b) + offset, NEAR));
+            u64 before = translator_stats(b.t).cache_bytes;
+            CHECK(ask(&b, NEAR, by) == cache_of(&b) + p.entry && translator_stats(b.t).cache_bytes == before);
+            CHECK_SOUND(&b);
+            bench_close(&b);
+        }
+}
+
+static void a_call_lands_behind_itself(void)
+{
+    struct bench b;
+    TRANSLATE(&b, calls, NEAR, EVENTS_memory);
+    struct piece p;
+    CHECK(find(&b, ZYDIS_MNEMONIC_CALL, 0, &p));
+    CHECK(jump_table(&b, NEAR + 6, true) == behind(&p) && verifies(&b, behind(&p), NEAR + 6));
+    CHECK(place_of(&b, NEAR + 6).landing == behind(&p) - cache_of(&b));
+    bench_close(&b);
+}
+
+/* Two calls with the same low bits share a place in the table of returns; the last one made has it. */
+static void the_return_address_is_pushed_as_the_program_has_it(void)
+{
+    for (int k = 0; k < 4; k++) {
+        struct bench b;
+        struct piece p;
+        bool low = k & 1, strict = k & 2;
+        OPEN(&b, calls, low ? LOW : NEAR, .events = EVENTS_memory, .base = low ? LOW_BASE : BASE, .strict = strict,
+             .no_ahead = true);
+        CHECK(ask(&b, b.pc, BY_LINK) != 0);
+        u32 found = 0;
+        for (u32 i = 0; low && find(&b, ZYDIS_MNEMONIC_MOV, i, &p); i++)
+            found += p.op[0].mem.base == ZYDIS_REGISTER_RSP && p.op[0].mem.disp.value == 0 && p.op[0].size == 64 &&
+                     p.op[1].imm.value.u == LOW + 6;
+        for (u32 i = 0; !low && find(&b, ZYDIS_MNEMONIC_PUSH, i, &p); i++)
+            found += pushes_return_address(&b, &p);
+        CHECK_CASE(found == 1, "%u in case %d", found, k);
+        CHECK_SOUND(&b);
+        bench_close(&b);
+    }
+}
+
+static void the_program_can_look_up_where_an_exit_leads(void)
+{
+    struct bench b;
+    OPEN(&b, diamond, NEAR, .events = EVENTS_memory);
+    CHECK(ask(&b, NEAR, BY_LINK) != 0);
+    const u64 *target = (const u64 *)(wire + WIRE_TARGET_OFF);
+    CHECK(b.table->exits.n > 2);
+    for (size_t i = 0; i < b.table->exits.n; i++)
+        CHECK(target[FIRST_EXIT_ID + i] == b.table->exits.v[i].target);
+    bench_close(&b);
+}
+
+/* -- Much code at once ------------------------------------------------------------------------ */
+
+extern const u8 __executable_start[], etext[];
+
+static void check_links(struct bench *b)
+{
+    u32 linked = 0;
+    for (u32 i = 0; i < b->t->links.n; i++) {
+        const struct link *l = &b->t->links.v[i];
+        const struct unit_exit *x = &b->table->exits.v[i];
+        if (!l->site)
+            continue;
+        u64 to = led_to(b, i);
+        struct place p = place_of(b, x->target);
+        CHECK_CASE((cache_of(b) + l->site) % 8 <= 4, "the jump of exit %u lies across two times 8 bytes", i);
+        if (p.unit)
+            CHECK_CASE(to == cache_of(b) + p.entry || to == cache_of(b) + p.inner, "exit %u is not linked", i);
+        else
+            CHECK_CASE(asked_exit(b, to) == i + FIRST_EXIT_ID, "exit %u asks for another", i);
+        linked += p.unit != 0;
+    }
+    CHECK(linked > 100 && linked <= translator_stats(b->t).links);
+}
+
+/* Every exit of a direct branch says where that branch goes, and nothing else. */
+static void check_targets(const struct bench *b)
+{
+    for (size_t i = 0; i < b->table->exits.n; i++) {
+        const struct unit_exit *x = &b->table->exits.v[i];
+        const struct unit *u = &b->table->units.v[x->unit];
+        if (x->kind == EXIT_LANDING || x->insns == 0)
+            continue;
+        const struct unit_insn *last = &b->table->insns.v[u->insn0 + x->insns - 1u];
+        struct piece p;
+        CHECK(decode_bytes(b->table->code.v + last->bytes, last->len, &p));
+        p.at = last->pc;
+        bool direct = is_direct(&p) && p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE;
+        bool indirect = !direct && p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE;
+        bool taken = direct && x->target == branch_target(&p), on = x->target == behind(&p);
+        bool sure = p.z.meta.category == ZYDIS_CATEGORY_UNCOND_BR || p.z.meta.category == ZYDIS_CATEGORY_CALL;
+        CHECK_CASE(indirect ? x->target == 0 : taken || (on && !sure), "exit %zu after %s leads to 0x%lx", i,
+                   ZydisMnemonicGetString(p.z.mnemonic), (unsigned long)x->target);
+    }
+}
+
+/* Our own code, from many places of which not all are instructions. */
+static void our_own_code_translates_soundly(void)
+{
+    const u64 from = (u64)(uintptr_t)__executable_start, size = (u64)(etext - __executable_start);
+    for (int k = 0; k < 8; k++) {
+        struct bench b;
+        struct view v;
+        enum events_level level = k % 4 < 2 ? EVENTS_memory : k % 4 == 2 ? EVENTS_control : EVENTS_none;
+        u64 base = k & 1 ? BASE : ALIGN_DOWN(from - 0x70000000, 0x200000);
+        bench_open(&b, __executable_start, size, from,
+                   (struct translate_config){.events = level, .base = base, .strict = k >= 4, .unit_insns = k == 5});
+        for (u64 at = from; at < from + size; at += k < 4 ? 0x100 : 0x400) {
+            ask(&b, at + at / 0x100 % 7, at / 0x100 % 3);
+            while (translate_ahead(b.t))
+                ;
+        }
+        CHECK(b.table->units.n > 500);
+        const char *fault = unit_table_fault(b.table);
+        CHECK_CASE(!fault, "%s", fault);
+        view_open(&b, &v);
+        CHECK_VIEW(&b, &v);
+        check_links(&b);
+        check_targets(&b);
+        view_close(&v);
+        bench_close(&b);
+    }
+}
+
+int main(void)
+{
+    wire = reserve(WIRE_SIZE);
+    seen = reserve(WIRE_CACHE_SIZE);
+    push_and_pop_cost_no_slot();
+    members_of_one_object_cost_one_slot();
+    rip_relative_operands_cost_no_slot();
+    a_load_makes_its_register_unknown();
+    lea_add_and_mov_keep_a_register_known();
+    leave_after_mov_rbp_rsp_costs_no_slot();
+    cleared_registers_are_constants();
+    rsp_is_settled_after_it_was_realigned();
+    rsp_is_settled_wherever_a_unit_can_be_left();
+    an_address_of_too_many_terms_costs_another_slot();
+    each_exit_is_a_prefix_of_the_path();
+    the_table_keeps_the_path_and_its_bytes();
+    calls_say_what_they_push_and_where_they_come_back();
+    system_calls_and_segment_changes_end_a_unit();
+    fewer_events_mean_fewer_slots();
+    special_forms_have_their_slots();
+    a_unit_is_as_short_as_it_is_told();
+    a_long_path_is_cut();
+    a_unit_has_no_more_exits_than_room();
+    what_cannot_be_run_is_refused_with_a_sentence();
+    a_unit_ends_before_what_is_refused();
+    a_unit_ends_before_accesses_that_are_not_known();
+    traps_run_at_the_end_of_their_own_unit();
+    exits_that_do_not_exist_are_refused();
+    a_direct_branch_to_address_0_asks_like_any_other();
+    instructions_are_copied_in_order();
+    rip_relative_operands_in_reach_stay_relative();
+    rip_relative_operands_out_of_reach_go_through_a_register();
+    far_lea_gives_the_address();
+    far_branches_through_a_segment_keep_it();
+    nothing_is_pushed_but_what_the_program_pushes();
+    strict_code_has_no_calls_and_no_returns();
+    r11_is_only_the_record_pointer();
+    without_records_r11_is_the_programs();
+    the_programs_r11_is_taken_from_the_thread_block_and_put_back();
+    gs_is_never_lost();
+    conditional_branches_keep_their_condition();
+    loop_and_jrcxz_go_both_ways();
+    an_exit_leads_to_its_stub_until_it_is_linked();
+    every_link_goes_through_a_gate_when_told();
+    nothing_is_linked_when_told();
+    what_waited_is_linked_whoever_asks();
+    what_is_run_on_into_has_no_jump();
+    what_cannot_be_run_on_into_is_asked_for();
+    a_gate_keeps_the_flags_that_are_read();
+    doors_and_landings_are_in_the_tables();
+    a_call_lands_behind_itself();
+    the_return_address_is_pushed_as_the_program_has_it();
+    the_program_can_look_up_where_an_exit_leads();
+    our_own_code_translates_soundly();
+    return test_end("translate");
+}
