@@ -139,12 +139,7 @@ static bool wait_for_buffer(struct thread *t)
     struct control *c = control(t);
     if (claim_buffer(t))
         return true;
-    c->n_waits++;
-    for (u32 i = 0; i < c->spin; i++) {
-        pause();
-        if (claim_buffer(t))
-            return true;
-    }
+    c->n_waits++; /* no spinning: whoever is to free a buffer may need this core */
     __atomic_fetch_add(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
     bool got;
     for (;;) {

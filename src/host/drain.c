@@ -16,28 +16,29 @@ enum { SPIN_PAUSES = 2000 };
 
 /* -- Sinks ------------------------------------------------------------------------------------ */
 
-static void count_batch(struct session *s)
+static void count_batch(struct drain *d)
 {
-    const struct batch *b = s->batch;
-    struct trace_counts *n = &s->counts;
+    const struct batch *b = d->batch;
+    struct trace_counts *n = &d->counts;
     n->instructions += b->insns;
     n->loads += b->loads;
     n->stores += b->stores;
     n->modifies += b->modifies;
-    n->records += b->n_records - s->decoder.unfinished;
+    n->records += b->n_records - d->decoder.unfinished;
 }
 
-static void sink_decode(struct session *s, const u8 *data, u32 size)
+static void sink_decode(struct drain *d, const u8 *data, u32 size)
 {
     bool ended = false;
-    for (u32 at = 0; at < size && !ended && !s->undecodable;) {
-        s64 n = decode_batch(&s->decoder, data + at, size - at, s->batch, &ended, &s->decode_error);
-        if (n < 0)
-            s->undecodable = true;
-        else
-            at += (u32)n;
-        if (n >= 0)
-            count_batch(s);
+    decoder_reset(&d->decoder);
+    for (u32 at = 0; at < size && !ended && !d->undecodable;) {
+        s64 n = decode_batch(&d->decoder, data + at, size - at, d->batch, &ended, &d->decode_error);
+        if (n < 0) {
+            d->undecodable = true;
+            return;
+        }
+        at += (u32)n;
+        count_batch(d);
     }
 }
 
@@ -51,11 +52,12 @@ static void sink_file(struct session *s, u32 thread, const u8 *data, u32 size)
         s->write_failed = true;
 }
 
-static void sink(struct session *s, u32 thread, const u8 *data, u32 size)
+static void sink(struct drain *d, u32 thread, const u8 *data, u32 size)
 {
-    s->record_bytes += size;
+    struct session *s = d->session;
+    __atomic_fetch_add(&s->record_bytes, size, __ATOMIC_RELAXED);
     if (s->options->sink == SINK_decode)
-        sink_decode(s, data, size);
+        sink_decode(d, data, size);
     else if (s->options->sink == SINK_file)
         sink_file(s, thread, data, size);
 }
@@ -67,28 +69,40 @@ static u8 *buffer(struct session *s, u32 i)
     return s->wire + WIRE_BUF_OFF + (u64)i * s->control->buffer_size;
 }
 
+/* A waiting thread is woken when it can run for a while: a wake-up costs a core as much as a small buffer does. */
+static bool worth_waking(struct session *s)
+{
+    const struct control *c = s->control;
+    u32 free = (u32)__builtin_popcountll(load_relaxed(&c->free));
+    return load_relaxed(&c->guest_waits) && (free * 4 >= c->buffer_count || load_relaxed(&c->published) == s->taken);
+}
+
 static void give_back(struct session *s, u32 i, u32 used)
 {
     struct control *c = s->control;
     memset(buffer(s, i), 0, used);
     store_relaxed(&c->owner[i], 0);
-    __atomic_fetch_or(&c->free, 1ull << i, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&c->free_bell, 1, __ATOMIC_SEQ_CST);
-    if (load_relaxed(&c->guest_waits))
+    __atomic_fetch_or(&c->free, 1ull << i, __ATOMIC_SEQ_CST);
+    if (worth_waking(s)) {
+        __atomic_fetch_add(&c->free_bell, 1, __ATOMIC_SEQ_CST);
         syscall(SYS_futex, &c->free_bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
 }
 
 /* Take the next buffer from the ring; false if none is published. */
-static bool drain_one(struct session *s)
+static bool drain_one(struct drain *d)
 {
+    struct session *s = d->session;
     struct control *c = s->control;
-    u64 x = load_acquire(&c->ring[s->drained % BUFFER_COUNT_LIMIT]);
+    u64 turn = load_acquire(&s->taken);
+    u64 x = load_acquire(&c->ring[turn % BUFFER_COUNT_LIMIT]);
     u32 i = (u32)(x & 0xff);
-    if (x >> 8 != s->drained + 1 || i >= c->buffer_count)
-        return false;
+    if (x >> 8 != turn + 1 || i >= c->buffer_count)
+        return load_acquire(&s->taken) != turn; /* another drain was faster: look again */
+    if (!__atomic_compare_exchange_n(&s->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return true;
     u32 used = MIN(load_relaxed(&c->length[i]), c->buffer_size);
-    sink(s, load_relaxed(&c->owner[i]) - 1, buffer(s, i), used);
-    s->drained++;
+    sink(d, load_relaxed(&c->owner[i]) - 1, buffer(s, i), used);
     give_back(s, i, used);
     return true;
 }
@@ -102,21 +116,41 @@ static void wait_for_buffers(struct session *s, u32 seen)
             return;
         __builtin_ia32_pause();
     }
-    __atomic_store_n(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);
     if (load_acquire(&c->drain_bell) == seen && !load_acquire(&s->stopping))
         syscall(SYS_futex, &c->drain_bell, FUTEX_WAIT, seen, &limit, NULL, 0);
-    store_relaxed(&c->drain_sleeps, 0);
+    __atomic_fetch_sub(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);
 }
 
-void *drain_main(void *session)
+static void *drain_main(void *drain)
 {
-    struct session *s = session;
+    struct drain *d = drain;
+    struct session *s = d->session;
     while (!load_acquire(&s->stopping)) {
         u32 seen = load_acquire(&s->control->drain_bell);
-        if (!drain_one(s))
+        if (!drain_one(d))
             wait_for_buffers(s, seen);
     }
     return NULL;
+}
+
+/* -- Begin and end ---------------------------------------------------------------------------- */
+
+/* Buffers decode alone, so as many threads may decode as there are cores; a file has one writer. */
+void drain_begin(struct session *s)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    s->n_drains = s->options->sink == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
+    s->drains = calloc(s->n_drains, sizeof *s->drains);
+    check(s->drains != NULL);
+    for (u32 i = 0; i < s->n_drains; i++) {
+        struct drain *d = &s->drains[i];
+        d->session = s;
+        d->batch = malloc(sizeof *d->batch);
+        check(d->batch != NULL);
+        decoder_init(&d->decoder, translator_table(s->translator), s->stress.scalar);
+        check(pthread_create(&d->thread, NULL, drain_main, d) == 0);
+    }
 }
 
 /* The records end where a zero header stands: buffers are handed out zeroed, and a header is written last. */
@@ -135,10 +169,11 @@ static u32 used_part(const u8 *data, u32 size)
 }
 
 /* After the program's end: what is in the ring, then the buffers it still held. */
-void drain_rest(struct session *s)
+static void drain_rest(struct drain *d)
 {
+    struct session *s = d->session;
     struct control *c = s->control;
-    while (drain_one(s))
+    while (drain_one(d))
         ;
     for (u32 i = 0; i < c->buffer_count; i++) {
         u32 owner = load_relaxed(&c->owner[i]);
@@ -146,6 +181,28 @@ void drain_rest(struct session *s)
             continue;
         u32 used = used_part(buffer(s, i), c->buffer_size);
         if (used)
-            sink(s, owner - 1, buffer(s, i), used);
+            sink(d, owner - 1, buffer(s, i), used);
+    }
+}
+
+static void collect(struct session *s, const struct drain *d)
+{
+    struct trace_counts *n = &s->result->counts;
+    n->instructions += d->counts.instructions;
+    n->loads += d->counts.loads;
+    n->stores += d->counts.stores;
+    n->modifies += d->counts.modifies;
+    n->records += d->counts.records;
+}
+
+void drain_end(struct session *s)
+{
+    for (u32 i = 0; i < s->n_drains; i++)
+        pthread_join(s->drains[i].thread, NULL);
+    drain_rest(&s->drains[0]);
+    for (u32 i = 0; i < s->n_drains; i++) {
+        collect(s, &s->drains[i]);
+        decoder_fini(&s->drains[i].decoder);
+        free(s->drains[i].batch);
     }
 }

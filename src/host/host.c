@@ -65,14 +65,14 @@ static double now(void)
 static void start_threads(struct session *s)
 {
     check(pthread_create(&s->serve_thread, NULL, serve_main, s) == 0);
-    check(pthread_create(&s->drain_thread, NULL, drain_main, s) == 0);
+    drain_begin(s);
 }
 
 static void stop_threads(struct session *s)
 {
     store_release(&s->stopping, 1);
     pthread_join(s->serve_thread, NULL);
-    pthread_join(s->drain_thread, NULL);
+    drain_end(s);
 }
 
 /* Wait for the program's end. Keyboard signals go to it as well as to us; it decides. */
@@ -132,11 +132,10 @@ static void collect(struct session *s)
     *r = (struct run_stats){.seconds = r->seconds, .user_seconds = r->user_seconds,
                             .system_seconds = r->system_seconds, .requests = t->n_requests, .gates = t->n_gates,
                             .indirect_misses = t->n_indirect_misses, .return_misses = t->n_return_misses, .syscalls = t->n_syscalls,
-                            .buffer_waits = s->control->n_waits, .buffers = s->drained,
+                            .buffer_waits = s->control->n_waits, .buffers = s->taken,
                             .record_bytes = s->record_bytes, .units = x.units, .insns = x.insns,
                             .app_bytes = x.app_bytes, .cache_bytes = x.cache_bytes, .ahead = x.ahead,
                             .doors = x.doors, .links = x.links};
-    s->result->counts = s->counts;
     s->result->counts.bytes = s->record_bytes;
 }
 
@@ -146,7 +145,6 @@ static int run(struct session *s, struct err *e)
     double began = now();
     begin_life(s);
     serve_begin(s);
-    decoder_init(&s->decoder, translator_table(s->translator), s->stress.scalar);
     modules_note(s);
     if (release_program(s, e) < 0) {
         end_life(s);
@@ -157,14 +155,11 @@ static int run(struct session *s, struct err *e)
     s->result->status = wait_for_end(s);
     s->result->stats.seconds = now() - began;
     stop_threads(s);
-    drain_rest(s);
     collect(s);
     end_life(s);
-    if (s->undecodable) {
-        *e = s->decode_error;
-        close_trace(s, &s->decode_error);
-        return -1;
-    }
+    for (u32 i = 0; i < s->n_drains; i++)
+        if (s->drains[i].undecodable)
+            return err_set(e, "the program's records cannot be decoded: %s", s->drains[i].decode_error.text);
     return close_trace(s, e);
 }
 
@@ -177,7 +172,7 @@ static void kill_program(struct session *s)
 
 static void session_fini(struct session *s)
 {
-    decoder_fini(&s->decoder);
+    free(s->drains);
     if (s->translator)
         translator_free(s->translator);
     if (s->wire)
@@ -186,7 +181,6 @@ static void session_fini(struct session *s)
         close(s->mem_fd);
     modules_fini(s);
     free(s->pages);
-    free(s->batch);
     free(s);
 }
 
@@ -199,8 +193,7 @@ int host_run(const struct run_options *o, struct run_result *r, struct err *e)
     s->result = r;
     s->mem_fd = -1;
     s->pages = calloc(CODE_PAGES, sizeof *s->pages);
-    s->batch = calloc(1, sizeof *s->batch);
-    check(s->pages && s->batch && pthread_mutex_init(&s->modules_lock, NULL) == 0);
+    check(s->pages && pthread_mutex_init(&s->modules_lock, NULL) == 0);
     int status = read_stress(&s->stress, e);
     if (status == 0)
         status = open_trace(s, e);

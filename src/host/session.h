@@ -38,23 +38,30 @@ struct session {
 
     struct translator *translator; /* the serve thread's */
     struct code_page *pages;
-    pthread_t serve_thread, drain_thread;
+    pthread_t serve_thread;
     u32 stopping;
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
     size_t modules_written; /* the drain's */
 
-    /* The drain thread's: */
+    /* The drains': */
+    struct drain {
+        struct session *session;
+        pthread_t thread;
+        struct decoder decoder;
+        struct batch *batch;
+        struct trace_counts counts;
+        bool undecodable;
+        struct err decode_error;
+    } *drains;
+    u32 n_drains;
+    u64 taken; /* buffers taken from the ring; atomic */
+    u64 record_bytes; /* atomic */
+
+    /* The writer belongs to the only drain there is when a file is written. */
     struct trace_writer writer;
     bool writer_open, write_failed;
     struct err write_error;
-    struct decoder decoder;
-    struct batch *batch;
-    u64 drained; /* buffers taken from the ring */
-    u64 record_bytes;
-    struct trace_counts counts;
-    bool undecodable;
-    struct err decode_error;
 };
 
 static inline struct thread *session_thread(const struct session *s, u32 i)
@@ -72,9 +79,9 @@ int inject(struct session *s, struct err *e);
 int release_program(struct session *s, struct err *e);
 /* serve.c: answer the guest's requests until told to stop. */
 void *serve_main(void *session);
-/* drain.c: empty published buffers until told to stop; then what was never published. */
-void *drain_main(void *session);
-void drain_rest(struct session *s);
+/* drain.c: start the threads that empty published buffers; stop them when the program has ended, and empty what is left. */
+void drain_begin(struct session *s);
+void drain_end(struct session *s);
 /* maps.c: what is mapped in the program now. */
 struct map {
     u64 start, end, offset;

@@ -7,7 +7,7 @@
 #include "translate/state.h"
 
 /* Past how many conditional branches a unit goes on. Measured with bench/engine: see docs/architecture.md. */
-enum { DEFAULT_BLOCKS = 3, LOOK_INSNS = 12, LOOK_DEPTH = 2 };
+enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 12, LOOK_DEPTH = 2 };
 
 static bool decode_at(struct translator *t, u64 pc, struct insn *in)
 {

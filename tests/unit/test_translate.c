@@ -1500,7 +1500,7 @@ static void a_call_lands_behind_itself(void)
     bench_close(&b);
 }
 
-/* Two calls with the same low bits share a place in the table of returns; the last one made has it. */
+/* Below 2 GB the address is stored as a constant, elsewhere it is pushed from one beside the code. */
 static void the_return_address_is_pushed_as_the_program_has_it(void)
 {
     for (int k = 0; k < 4; k++) {
@@ -1510,13 +1510,15 @@ static void the_return_address_is_pushed_as_the_program_has_it(void)
         OPEN(&b, calls, low ? LOW : NEAR, .events = EVENTS_memory, .base = low ? LOW_BASE : BASE, .strict = strict,
              .no_ahead = true);
         CHECK(ask(&b, b.pc, BY_LINK) != 0);
-        u32 found = 0;
+        u32 found = 0, calls = 0;
+        for (size_t i = 0; i < b.table->exits.n; i++)
+            calls += b.table->exits.v[i].is_call;
         for (u32 i = 0; low && find(&b, ZYDIS_MNEMONIC_MOV, i, &p); i++)
             found += p.op[0].mem.base == ZYDIS_REGISTER_RSP && p.op[0].mem.disp.value == 0 && p.op[0].size == 64 &&
-                     p.op[1].imm.value.u == LOW + 6;
+                     (p.op[1].imm.value.u == LOW + 6 || p.op[1].imm.value.u == LOW + 10);
         for (u32 i = 0; !low && find(&b, ZYDIS_MNEMONIC_PUSH, i, &p); i++)
             found += pushes_return_address(&b, &p);
-        CHECK_CASE(found == 1, "%u in case %d", found, k);
+        CHECK_CASE(found == calls && calls > 0, "%u of %u in case %d", found, calls, k);
         CHECK_SOUND(&b);
         bench_close(&b);
     }
@@ -1527,6 +1529,8 @@ static void the_program_can_look_up_where_an_exit_leads(void)
     struct bench b;
     OPEN(&b, diamond, NEAR, .events = EVENTS_memory);
     CHECK(ask(&b, NEAR, BY_LINK) != 0);
+    while (translate_ahead(b.t))
+        ;
     const u64 *target = (const u64 *)(wire + WIRE_TARGET_OFF);
     CHECK(b.table->exits.n > 2);
     for (size_t i = 0; i < b.table->exits.n; i++)
@@ -1570,8 +1574,9 @@ static void check_targets(const struct bench *b)
         struct piece p;
         CHECK(decode_bytes(b->table->code.v + last->bytes, last->len, &p));
         p.at = last->pc;
-        bool direct = is_direct(&p) && p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE;
-        bool indirect = !direct && p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE;
+        bool branches = p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE;
+        bool direct = branches && is_direct(&p) && p.z.meta.category != ZYDIS_CATEGORY_RET;
+        bool indirect = branches && !direct;
         bool taken = direct && x->target == branch_target(&p), on = x->target == behind(&p);
         bool sure = p.z.meta.category == ZYDIS_CATEGORY_UNCOND_BR || p.z.meta.category == ZYDIS_CATEGORY_CALL;
         CHECK_CASE(indirect ? x->target == 0 : taken || (on && !sure), "exit %zu after %s leads to 0x%lx", i,

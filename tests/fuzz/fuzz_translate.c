@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as code: translate from several places, follow exits, run ahead; then the table must be sound and all that was
+ * emitted must decode, along every branch, with no register of ours lost.
+ *
+ *   byte 0   level of events, strict, no_link, all_gates, no_ahead
+ *   byte 1   most instructions in a unit (0: the default), most branches
+ *   byte 2   where the code lies: in reach of the cache, out of reach, below 2 GB, near both ends of the address space
+ *   byte 3   the first place to translate from
+ *   the rest is the code
+ *
+ * One translator serves all inputs; it is put back to its beginning by hand, because making one costs milliseconds. */
+#include "translate/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define JUMP 0x7f000000ul
+
+enum { HEAD = 4, CODE_LIMIT = 4096, STARTS = 6, EXITS = 48, AHEAD = 48 };
+
+static const struct {
+    u64 base, pc;
+} places[] = {
+    {0x555500000000, 0x555560000000}, {0x555500000000, 0x7ffff7c00ffa}, {0x40000000, 0x401000},
+    {0x40000000, 0x10},               {0x40000000, 0xffffffffffffff00}, {0x555500000000, 0x555508000000},
+};
+
+struct input {
+    const u8 *code;
+    size_t size;
+    u64 pc;
+};
+
+static u8 *wire, *seen;
+static struct translator *t;
+static struct emit hot, cold; /* as they were at the beginning */
+static struct input input;
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
+{
+    const struct input *in = ctx;
+    if (pc - in->pc >= in->size)
+        return 0;
+    n = MIN(n, in->size - (pc - in->pc));
+    memcpy(buf, in->code + (pc - in->pc), n);
+    return n;
+}
+
+static void *reserve(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(p != MAP_FAILED);
+    return p;
+}
+
+/* -- One translator for all inputs ------------------------------------------------------------ */
+
+static void make_translator(void)
+{
+    wire = reserve(WIRE_SIZE);
+    seen = reserve(WIRE_CACHE_SIZE);
+    struct translate_config c = {
+        .fetch = fetch, .ctx = &input, .wire = wire, .base = places[0].base, .jump = JUMP};
+    t = translator_new(&c);
+    hot = t->hot;
+    cold = t->cold;
+}
+
+static void forget_emitted(void)
+{
+    memset(seen + (hot.p - wire - WIRE_CACHE_OFF), 0, (size_t)(t->hot.p - hot.p));
+    memset(seen + (cold.p - wire - WIRE_CACHE_OFF), 0, (size_t)(t->cold.p - cold.p));
+    t->hot = hot;
+    t->cold = cold;
+}
+
+static void move_to(u64 base)
+{
+    struct guest_points *g = &t->config.guest;
+    t->config.base = base;
+    t->cache = base + WIRE_CACHE_OFF;
+    t->hot.to_app = t->cold.to_app = (s64)(base - (u64)(uintptr_t)wire);
+    *g = (struct guest_points){base + 0x100, base + 0x200, base + 0x300, base + 0x400,
+                               base + 0x500, base + 0x600, base + 0x700};
+}
+
+static void begin(const u8 *head)
+{
+    forget_emitted();
+    madvise(wire + WIRE_INDEX_OFF, WIRE_INDEX_SIZE, MADV_DONTNEED);
+    t->table.units.n = t->table.insns.n = t->table.refs.n = t->table.exits.n = t->table.code.n = 0;
+    t->links.n = t->ahead.n = t->ahead_next = 0;
+    t->ahead_budget = t->n_chained = 0;
+    places_fini(&t->places);
+    memset(&t->stats, 0, sizeof t->stats);
+    struct translate_config *c = &t->config;
+    c->events = head[0] % 3;
+    c->strict = head[0] & 4;
+    c->no_link = head[0] & 8;
+    c->all_gates = head[0] & 16;
+    c->no_ahead = head[0] & 32;
+    c->unit_insns = head[1] & 15;
+    c->unit_blocks = head[1] >> 4;
+    move_to(places[head[2] % ARRAY_LEN(places)].base);
+}
+
+static void translate(const u8 *head)
+{
+    struct err e;
+    for (u32 i = 0; i < STARTS; i++) {
+        u64 at = i == 0 ? head[3] : i * 7 + input.size / STARTS * i;
+        translate_pc(t, (struct app_pc){input.pc + at % input.size}, i % 3, &e);
+        for (int k = 0; k < AHEAD && translate_ahead(t); k++)
+            ;
+    }
+    for (u32 i = 0; i < EXITS; i++)
+        translate_exit(t, FIRST_EXIT_ID + i * (head[3] | 1), &e);
+}
+
+/* -- What was emitted ------------------------------------------------------------------------- */
+
+struct piece {
+    u64 at;
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static VEC(u64) todo;
+
+static _Noreturn void fault(u64 at, const char *what)
+{
+    fprintf(stderr, "at cache offset 0x%lx: %s\n", (unsigned long)(at - t->cache), what);
+    abort();
+}
+
+static bool in_cache(u64 at)
+{
+    return at - t->cache < WIRE_CACHE_SIZE;
+}
+
+static bool decode(u64 at, struct piece *p)
+{
+    static ZydisDecoder d;
+    static bool ready;
+    const u8 *from = wire + WIRE_CACHE_OFF + (at - t->cache);
+    const u8 *end = from >= cold.p ? t->cold.p : t->hot.p;
+    if (!ready)
+        ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+    p->at = at;
+    return in_cache(at) && from >= hot.p && from < end &&
+           ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, from, (size_t)(end - from), &p->z, p->op));
+}
+
+static void mark(const struct piece *p)
+{
+    u8 *s = seen + (p->at - t->cache);
+    for (u32 i = 0; i < p->z.length; i++) {
+        if (s[i])
+            fault(p->at, "two instructions overlap");
+        s[i] = i ? 2 : 1;
+    }
+}
+
+static bool is_guest_point(u64 at)
+{
+    const struct guest_points *g = &t->config.guest;
+    return at == g->exit || at == g->gate || at == g->state || at == g->indirect || at == g->landing ||
+           at == g->syscall;
+}
+
+static void follow(const struct piece *p)
+{
+    ZydisInstructionCategory c = p->z.meta.category;
+    u64 behind = p->at + p->z.length;
+    bool branches = c == ZYDIS_CATEGORY_COND_BR || c == ZYDIS_CATEGORY_UNCOND_BR || c == ZYDIS_CATEGORY_CALL;
+    bool goes_on = c != ZYDIS_CATEGORY_UNCOND_BR && c != ZYDIS_CATEGORY_RET;
+    if (branches && p->op[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        if (c != ZYDIS_CATEGORY_UNCOND_BR || p->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+            p->op[0].reg.value != ZYDIS_REGISTER_R10)
+            fault(p->at, "an indirect branch that is not ours");
+        return;
+    }
+    if (branches) {
+        u64 to = behind + (u64)p->op[0].imm.value.s;
+        if (in_cache(to))
+            vec_push(&todo, to);
+        else if (!is_guest_point(to))
+            fault(p->at, "a branch to nowhere");
+        goes_on |= to == t->config.guest.syscall || to == t->config.guest.state;
+    }
+    if (goes_on)
+        vec_push(&todo, behind);
+}
+
+/* Nothing may change the record pointer but ourselves, nor the gs selector at all. */
+static void check_registers(const struct piece *p)
+{
+    for (int i = 0; i < p->z.operand_count; i++) {
+        const ZydisDecodedOperand *o = &p->op[i];
+        if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+            continue;
+        if (o->reg.value == ZYDIS_REGISTER_GS)
+            fault(p->at, "gs is lost");
+        bool ours = p->z.mnemonic == ZYDIS_MNEMONIC_LEA || p->z.mnemonic == ZYDIS_MNEMONIC_MOV;
+        if (t->config.events != EVENTS_none && insn_gpr(o->reg.value) == R11 && !ours)
+            fault(p->at, "the record pointer is lost");
+    }
+}
+
+static void push_offset(u32 offset)
+{
+    if (offset)
+        vec_push(&todo, t->cache + offset);
+}
+
+static void check_emitted(void)
+{
+    todo.n = 0;
+    for (u32 i = 0; i < t->places.cap; i++) {
+        const struct place *p = &t->places.v[i];
+        push_offset(p->entry);
+        push_offset(p->inner);
+        push_offset(p->door);
+        push_offset(p->landing);
+    }
+    for (size_t i = 0; i < t->links.n; i++)
+        push_offset(t->links.v[i].stub);
+    while (todo.n) {
+        struct piece p;
+        u64 at = todo.v[--todo.n];
+        if (in_cache(at) && seen[at - t->cache] == 1)
+            continue;
+        if (!decode(at, &p))
+            fault(at, "not an instruction, or not in emitted code");
+        mark(&p);
+        check_registers(&p);
+        follow(&p);
+    }
+}
+
+/* A jump that may be patched lies within 8 aligned bytes, and leads to the unit of its target or to its own stub. */
+static void check_links(void)
+{
+    for (u32 i = 0; i < t->links.n; i++) {
+        const struct link *l = &t->links.v[i];
+        if (!l->site)
+            continue;
+        u64 target = t->table.exits.v[i].target;
+        struct place none = {0};
+        const struct place *p = target ? places_get(&t->places, target) : &none;
+        s32 rel;
+        memcpy(&rel, wire + WIRE_CACHE_OFF + l->site, 4);
+        u32 to = l->site + 4 + (u32)rel;
+        check((t->cache + l->site) % 8 <= 4);
+        check(to == l->stub || (p->unit && (to == p->entry || to == p->inner)));
+        check(to != l->stub || t->config.no_link || !p->unit);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+    if (size <= HEAD)
+        return 0;
+    if (!t)
+        make_translator();
+    input = (struct input){data + HEAD, MIN(size - HEAD, CODE_LIMIT), places[data[2] % ARRAY_LEN(places)].pc};
+    begin(data);
+    translate(data);
+    const char *why = unit_table_fault(&t->table);
+    if (why) {
+        fprintf(stderr, "%s\n", why);
+        abort();
+    }
+    check_emitted();
+    check_links();
+    return 0;
+}
