@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Eight addresses at a time with AVX-512: a record's slots become the lanes of two vectors, beside them a constant base, fs and
- * rsp; permute by the terms of the exit's references, shift, add their displacements, store.
+/* Eight addresses at a time with AVX-512: a record's slots become the lanes of a vector, beside them a constant base and rsp;
+ * permute by the terms of the exit's references, add their displacements, store.
  *
- * The walk from record to record never waits for a table, since a record's length is in its header; and what a record
- * needs from the tables is one cache line, its plan, as long as it has no more than eight references. Measured on perl:
- * a first form with a plan, a group of 96 bytes and branches around every optional step took 8.3 ns a record. */
+ * The walk from record to record never waits for a table, since a record's length is in its header; and what nearly every
+ * record needs from the tables is one cache line, its plan. Three kinds of plan:
+ *
+ *   small   at most 6 slots and 8 references, each one term + disp: 8 lanes, all in the plan
+ *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups of eight beside the plan
+ *   slow    everything else: the scalar path
+ *
+ * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step took 8.3 ns a record; the full
+ * form alone takes 6.1. */
 #include "decode/plan.h"
 #include "wire/wire.h"
 
@@ -13,30 +19,32 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LANE_SLOTS = 12, LANE_BASE = 12, LANE_ZERO = 13, LANE_FS = 14, LANE_RSP = 15 };
-enum { PLAN_NONE, PLAN_FAST, PLAN_SLOW };
-
-/* Eight references: address = lane[a] + (lane[b] << shift) + disp; lanes as nibbles, shifts as pairs of bits. */
-struct group {
-    u32 a, b;
-    u16 shift, pad;
-    s32 disp[8];
-};
+enum { SMALL_SLOTS = 6, SMALL_BASE = 6, SMALL_RSP = 7, SMALL_REFS = 8 };
+enum { FULL_SLOTS = 12, FULL_BASE = 12, FULL_ZERO = 13, FULL_FS = 14, FULL_RSP = 15 };
+enum { PLAN_NONE, PLAN_SMALL, PLAN_FULL, PLAN_SLOW };
 
 struct plan {
     u8 kind, slots, refs, rsp_term;
     u8 insns, loads, stores, modifies;
     s32 rsp_disp;
     u32 ref0;
-    u32 more; /* first of the further groups, for more than eight references */
-    struct group group;
+    u32 group0; /* full: the first of its groups */
+    u32 base;   /* index into bases */
+    u8 lane[SMALL_REFS];
+    s32 disp[SMALL_REFS];
 };
 _Static_assert(sizeof(struct plan) == 64, "a plan is a cache line");
 
+/* Eight references of a full plan: address = lane[a] + (lane[b] << shift) + disp. */
+struct group {
+    u8 a[8], b[8], shift[8];
+    s32 disp[8];
+};
+
 struct plans {
     struct plan *plan; /* by id on the wire; address space for all there can ever be */
-    VEC(struct group) more;
-    VEC(u64) bases; /* what absolute references are relative to: see base_of */
+    VEC(struct group) groups;
+    VEC(u64) bases; /* what absolute references are relative to; the first is 0 */
 };
 
 static const size_t plan_bytes = (size_t)EXIT_ID_LIMIT * sizeof(struct plan);
@@ -59,187 +67,204 @@ void plans_free(struct plans *p)
     if (!p)
         return;
     munmap(p->plan, plan_bytes);
-    vec_fini(&p->more);
+    vec_fini(&p->groups);
     vec_fini(&p->bases);
     free(p);
 }
 
 /* -- Making plans ----------------------------------------------------------------------------- */
 
-/* Bases are few: multiples of 2 GB. Which one a plan uses is kept in the pad of its group. */
-static bool base_of(struct plans *p, u64 address, u16 *index)
+/* A reference as the vector path computes it: terms a and b (TERM_NONE: zero), and a displacement that fits 32 bits once
+ * `absolute` ones are taken relative to the plan's base. */
+struct shape {
+    u8 a, b, shift;
+    bool absolute;
+    s32 disp;
+};
+
+/* The base near an address: a multiple of 2 GB. There are only ever a few. */
+static u32 base_near(struct plans *p, u64 address)
 {
     u64 base = (address + 0x40000000) & ~0x7fffffffull;
     for (size_t i = 0; i < p->bases.n; i++)
         if (p->bases.v[i] == base)
-            return *index = (u16)i, true;
-    if (p->bases.n == 0xffff)
-        return false;
+            return (u32)i;
     vec_push(&p->bases, base);
-    *index = (u16)(p->bases.n - 1);
+    return (u32)(p->bases.n - 1);
+}
+
+/* Bring a reference into shape; false if the vector path has no form for it. All absolute references of an exit share one
+ * base: *base is its index, 0 while there is none. */
+static bool shape_of(struct plans *p, const struct ref *r, u32 *base, struct shape *out)
+{
+    *out = (struct shape){.a = r->a, .b = r->b, .shift = r->shift};
+    s64 disp = r->disp;
+    if (r->op != REF_PLAIN || (r->flags & REF_ADDR32) || r->seg == TERM_GS)
+        return false;
+    if (r->seg != TERM_NONE) { /* the segment base takes a free place among the terms */
+        if (out->a != TERM_NONE && out->b != TERM_NONE)
+            return false;
+        if (out->a != TERM_NONE)
+            out->shift = 0;
+        *(out->a == TERM_NONE ? &out->a : &out->b) = r->seg;
+    }
+    if (disp != (s32)disp) {
+        u32 near = base_near(p, (u64)disp);
+        if (out->a != TERM_NONE || (*base && *base != near))
+            return false;
+        *base = near;
+        disp -= (s64)p->bases.v[near];
+        out->absolute = true;
+    }
+    out->disp = (s32)disp;
+    return disp == (s32)disp;
+}
+
+static bool full_lane(u8 term, u8 *lane)
+{
+    *lane = term == TERM_RSP ? FULL_RSP : term == TERM_FS ? FULL_FS : term == TERM_NONE ? FULL_ZERO : term;
+    return term < FULL_SLOTS || *lane != term;
+}
+
+/* The plan as a small one, if it is: no second terms, no fs, and zero only if no base stands in that lane. */
+static bool make_small(struct plan *plan, const struct shape *s, u32 refs)
+{
+    if (plan->slots > SMALL_SLOTS || refs > SMALL_REFS)
+        return false;
+    for (u32 k = 0; k < refs; k++) {
+        bool zero = s[k].a == TERM_NONE && !s[k].absolute;
+        if (s[k].b != TERM_NONE || s[k].a == TERM_FS || (zero && plan->base))
+            return false;
+        plan->lane[k] = s[k].a == TERM_NONE ? SMALL_BASE : s[k].a == TERM_RSP ? SMALL_RSP : s[k].a;
+        plan->disp[k] = s[k].disp;
+    }
+    plan->kind = PLAN_SMALL;
     return true;
 }
 
-static bool lane_of(u8 term, u32 *lane)
+static bool make_full(struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
 {
-    *lane = term == TERM_RSP ? LANE_RSP : term == TERM_FS ? LANE_FS : term == TERM_NONE ? LANE_ZERO : term;
-    return term < LANE_SLOTS || term == TERM_RSP || term == TERM_FS || term == TERM_NONE;
-}
-
-/* Put a reference into its place of a group; false if the vector path has no form for it. `base` is the index of the base
- * that earlier references of the exit agreed on, or -1. */
-static bool add_ref(struct plans *p, struct group *g, u32 k, const struct ref *r, s32 *base)
-{
-    u8 a = r->a, b = r->b, shift = r->shift;
-    u32 la, lb;
-    s64 disp = r->disp;
-    if (r->op != REF_PLAIN || (r->flags & REF_ADDR32) || shift > 3)
-        return false;
-    if (r->seg != TERM_NONE) { /* the segment base takes a free place among the terms */
-        if (a != TERM_NONE && b != TERM_NONE)
-            return false;
-        if (a != TERM_NONE)
-            shift = 0;
-        *(a == TERM_NONE ? &a : &b) = r->seg;
+    plan->group0 = (u32)p->groups.n;
+    for (u32 j = 0; j < refs; j += 8) {
+        struct group g = {0};
+        for (u32 k = 0; k < 8 && j + k < refs; k++) {
+            const struct shape *x = &s[j + k];
+            if (!full_lane(x->a, &g.a[k]) || !full_lane(x->b, &g.b[k])) {
+                p->groups.n = plan->group0;
+                return false;
+            }
+            if (x->absolute)
+                g.a[k] = FULL_BASE;
+            g.shift[k] = x->shift;
+            g.disp[k] = x->disp;
+        }
+        vec_push(&p->groups, g);
     }
-    if (!lane_of(a, &la) || !lane_of(b, &lb))
-        return false;
-    if (disp != (s32)disp) { /* an absolute address, or a large constant: relative to a base in a lane of its own */
-        u16 i;
-        if ((la != LANE_ZERO && lb != LANE_ZERO) || !base_of(p, (u64)disp, &i) || (*base >= 0 && *base != i))
-            return false;
-        *base = i;
-        disp -= (s64)p->bases.v[i];
-        if (la == LANE_ZERO)
-            la = LANE_BASE;
-        else
-            lb = LANE_BASE, shift = 0;
-        if (disp != (s32)disp)
-            return false;
-    }
-    g->a |= la << (4 * k);
-    g->b |= lb << (4 * k);
-    g->shift |= (u16)(shift << (2 * k));
-    g->disp[k] = (s32)disp;
+    plan->kind = PLAN_FULL;
     return true;
 }
 
 static bool fits(const struct unit_exit *x)
 {
-    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= LANE_SLOTS && x->rsp_disp == (s32)x->rsp_disp &&
-           (x->rsp_term == TERM_RSP || x->rsp_term == TERM_NONE || x->rsp_term < LANE_SLOTS);
-}
-
-/* Fill the groups of an exit; the first is in the plan, the others follow one another. */
-static bool make_groups(struct plans *p, struct plan *plan, const struct ref *r, u32 refs)
-{
-    s32 base = -1;
-    size_t more = p->more.n;
-    for (u32 j = 0; j < refs; j += 8) {
-        struct group g = {0};
-        for (u32 k = 0; k < 8 && j + k < refs; k++)
-            if (!add_ref(p, &g, k, &r[j + k], &base)) {
-                p->more.n = more;
-                return false;
-            }
-        if (j == 0)
-            plan->group = g;
-        else
-            vec_push(&p->more, g);
-    }
-    plan->more = (u32)more;
-    plan->group.pad = base >= 0 ? (u16)base : 0;
-    return true;
+    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= FULL_SLOTS && x->rsp_disp == (s32)x->rsp_disp &&
+           (x->rsp_term == TERM_RSP || x->rsp_term == TERM_NONE || x->rsp_term < x->slots);
 }
 
 void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
 {
     const struct unit_exit *x = &t->exits.v[exit];
-    struct plan plan = {.kind = PLAN_SLOW};
-    u32 ref0 = t->units.v[x->unit].ref0;
-    if (p->plan[exit + FIRST_EXIT_ID].kind != PLAN_NONE)
+    const struct ref *r = t->refs.v + t->units.v[x->unit].ref0;
+    struct plan *plan = &p->plan[exit + FIRST_EXIT_ID];
+    struct shape shape[256];
+    if (plan->kind != PLAN_NONE)
         return;
-    if (fits(x) && make_groups(p, &plan, t->refs.v + ref0, x->refs)) {
-        plan.kind = PLAN_FAST;
-        plan.slots = x->slots;
-        plan.refs = (u8)x->refs;
-        plan.rsp_term = x->rsp_term;
-        plan.insns = (u8)x->insns;
-        plan.rsp_disp = (s32)x->rsp_disp;
-        plan.ref0 = ref0;
-        for (u32 j = 0; j < x->refs; j++) {
-            u8 kind = t->refs.v[ref0 + j].kind;
-            *(kind == REF_LOAD ? &plan.loads : kind == REF_STORE ? &plan.stores : &plan.modifies) += 1;
-        }
+    *plan = (struct plan){.kind = PLAN_SLOW};
+    if (!fits(x))
+        return;
+    struct plan made = {.kind = PLAN_SLOW, .slots = x->slots, .refs = (u8)x->refs, .rsp_term = x->rsp_term,
+                        .insns = (u8)x->insns, .rsp_disp = (s32)x->rsp_disp, .ref0 = t->units.v[x->unit].ref0};
+    for (u32 j = 0; j < x->refs; j++) {
+        if (!shape_of(p, &r[j], &made.base, &shape[j]))
+            return;
+        *(r[j].kind == REF_LOAD ? &made.loads : r[j].kind == REF_STORE ? &made.stores : &made.modifies) += 1;
     }
-    p->plan[exit + FIRST_EXIT_ID] = plan;
+    if (make_small(&made, shape, x->refs) || make_full(p, &made, shape, x->refs))
+        *plan = made;
 }
 
 /* -- Running them ----------------------------------------------------------------------------- */
 
 #define VECTOR __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,bmi2")))
 
-/* The vectors of one record: slots 0-7, and slots 8-11, base, zero, fs, rsp. Lanes without a slot hold whatever follows the
- * record: nothing refers to them. */
-struct lanes {
-    __m512i low, high;
-};
-
-static inline VECTOR struct lanes load_lanes(const u8 *slots, u64 base, u64 fs, u64 rsp)
+static inline VECTOR __m512i widen(const u8 bytes[8])
 {
-    __m128i segment = _mm_insert_epi64(_mm_cvtsi64_si128((s64)fs), (s64)rsp, 1);
-    __m256i carried = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_cvtsi64_si128((s64)base)), segment, 1);
-    __m256i more = _mm256_loadu_si256((const __m256i *)(const void *)(slots + 64));
-    return (struct lanes){.low = _mm512_loadu_si512(slots),
-                          .high = _mm512_inserti64x4(_mm512_castsi256_si512(more), carried, 1)};
+    return _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
 }
 
-static inline VECTOR void put_group(const struct group *g, const struct lanes *l, u32 ref0, u64 *addr, u32 *ref)
+static inline VECTOR __m512i widen_disp(const s32 disp[8])
 {
-    const __m512i nibbles = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-    const __m512i pairs = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+    return _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)disp));
+}
+
+static inline VECTOR void put(u64 *addr, u32 *ref, __m512i v, u32 ref0)
+{
     const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    u64 terms;
-    memcpy(&terms, &g->a, 8);
-    __m512i t = _mm512_set1_epi64((s64)terms);
-    __m512i a = _mm512_srlv_epi64(t, nibbles);
-    __m512i b = _mm512_srlv_epi64(t, _mm512_add_epi64(nibbles, _mm512_set1_epi64(32)));
-    __m512i s = _mm512_and_si512(_mm512_srlv_epi64(_mm512_set1_epi64(g->shift), pairs), _mm512_set1_epi64(3));
-    __m512i disp = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)g->disp));
-    __m512i v = _mm512_add_epi64(_mm512_permutex2var_epi64(l->low, a, l->high), disp);
-    __m512i w = _mm512_sllv_epi64(_mm512_permutex2var_epi64(l->low, b, l->high), s);
-    _mm512_storeu_si512(addr, _mm512_add_epi64(v, w));
+    _mm512_storeu_si512(addr, v);
     _mm256_storeu_si256((__m256i *)(void *)ref, _mm256_add_epi32(_mm256_set1_epi32((int)ref0), iota));
 }
 
-/* A fast record is at most this long, so that far from the end no length needs checking. */
-enum { FAST_MARGIN = RECORD_SLOTS_AT + 8 * LANE_SLOTS + 64 };
+/* The lanes beyond the record's slots hold whatever follows it: nothing refers to them. */
+static inline VECTOR void run_small(const struct plan *plan, const u8 *slots, const u64 *base, u64 rsp, u64 *addr, u32 *ref)
+{
+    __m512i v = _mm512_loadu_si512(slots);
+    v = _mm512_mask_broadcastq_epi64(v, 1 << SMALL_BASE, _mm_loadl_epi64((const __m128i *)(const void *)base));
+    v = _mm512_mask_set1_epi64(v, 1 << SMALL_RSP, (s64)rsp);
+    v = _mm512_add_epi64(_mm512_permutexvar_epi64(widen(plan->lane), v), widen_disp(plan->disp));
+    put(addr, ref, v, plan->ref0);
+}
+
+static VECTOR __attribute__((noinline)) void run_full(const struct plans *p, const struct plan *plan, const u8 *slots,
+                                                       u64 fs, u64 rsp, u64 *addr, u32 *ref)
+{
+    __m128i segment = _mm_insert_epi64(_mm_cvtsi64_si128((s64)fs), (s64)rsp, 1);
+    __m128i base = _mm_cvtsi64_si128((s64)p->bases.v[plan->base]);
+    __m256i carried = _mm256_inserti128_si256(_mm256_castsi128_si256(base), segment, 1);
+    __m256i more = _mm256_loadu_si256((const __m256i *)(const void *)(slots + 64));
+    __m512i low = _mm512_loadu_si512(slots), high = _mm512_inserti64x4(_mm512_castsi256_si512(more), carried, 1);
+    const struct group *g = p->groups.v + plan->group0;
+    for (u32 j = 0; j < plan->refs; j += 8, g++) {
+        __m512i a = _mm512_permutex2var_epi64(low, widen(g->a), high);
+        __m512i b = _mm512_permutex2var_epi64(low, widen(g->b), high);
+        __m512i v = _mm512_add_epi64(a, _mm512_sllv_epi64(b, widen(g->shift)));
+        put(addr + j, ref + j, _mm512_add_epi64(v, widen_disp(g->disp)), plan->ref0 + j);
+    }
+}
+
+/* A record of a plan is at most this long, and its lanes are read this far: away from the end no length needs checking. */
+enum { MARGIN = RECORD_SLOTS_AT + 8 * FULL_SLOTS + 64 };
 
 VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b)
 {
-    struct plans *p = d->plans;
+    const struct plans *p = d->plans;
     const struct plan *plans = p->plan;
-    const struct group *more = p->more.v;
-    const u64 *bases = p->bases.v, fs = d->carried.fs;
+    const u64 *bases = p->bases.v;
     u64 rsp = d->carried.rsp;
     u32 i = b->n_records, n_refs = b->n_refs;
-    __m128i counts = _mm_setzero_si128(); /* insns, loads, stores, modifies */
-    while (at + FAST_MARGIN <= size && i < BATCH_RECORDS && n_refs + 256 <= BATCH_REFS) {
+    u64 counts[2] = {0}; /* insns, loads | stores, modifies: 32 bits each */
+    while (at + MARGIN <= size && i < BATCH_RECORDS && n_refs + 256 <= BATCH_REFS) {
         u32 header;
         memcpy(&header, data + at, 4);
         u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;
         const struct plan *plan = &plans[id];
-        if (plan->kind != PLAN_FAST || plan->slots != n)
-            break; /* a guest record, the end, damage, or an exit not seen before: the careful path knows */
         const u8 *slots = data + at + RECORD_SLOTS_AT;
-        struct lanes lanes = load_lanes(slots, bases[plan->group.pad], fs, rsp);
-        const struct group *g = &plan->group;
-        u32 j = 0;
-        do {
-            put_group(g, &lanes, plan->ref0 + j, b->addr + n_refs + j, b->ref + n_refs + j);
-            g = more + plan->more + j / 8;
-            j += 8;
-        } while (j < plan->refs);
+        if (plan->slots != n)
+            break; /* damage, or an exit not seen before: the careful path knows */
+        if (__builtin_expect(plan->kind == PLAN_SMALL, 1))
+            run_small(plan, slots, &bases[plan->base], rsp, b->addr + n_refs, b->ref + n_refs);
+        else if (plan->kind == PLAN_FULL)
+            run_full(p, plan, slots, d->carried.fs, rsp, b->addr + n_refs, b->ref + n_refs);
+        else
+            break; /* slow, a guest record, or the end */
         b->exit[i] = id;
         b->record_at[i] = (u32)at;
         b->first[i++] = n_refs;
@@ -250,15 +275,16 @@ VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t a
                 memcpy(&rsp, slots + 8 * (size_t)plan->rsp_term, 8);
         }
         rsp += (u64)(s64)plan->rsp_disp;
-        counts = _mm_add_epi32(counts, _mm_cvtepu8_epi32(_mm_loadu_si32(&plan->insns)));
+        counts[0] += plan->insns + ((u64)plan->loads << 32);
+        counts[1] += plan->stores + ((u64)plan->modifies << 32);
         at += RECORD_SLOTS_AT + 8 * (size_t)n;
     }
     b->n_records = i;
     b->n_refs = n_refs;
-    b->insns += (u32)_mm_extract_epi32(counts, 0);
-    b->loads += (u32)_mm_extract_epi32(counts, 1);
-    b->stores += (u32)_mm_extract_epi32(counts, 2);
-    b->modifies += (u32)_mm_extract_epi32(counts, 3);
+    b->insns += (u32)counts[0];
+    b->loads += counts[0] >> 32;
+    b->stores += (u32)counts[1];
+    b->modifies += counts[1] >> 32;
     d->carried.rsp = rsp;
     return at;
 }

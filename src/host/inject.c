@@ -221,7 +221,7 @@ static void fill_control(struct session *s)
     c->base = s->base;
     c->jump = s->jump;
     c->spin = 2000;
-    c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 1 << 20;
+    c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
     c->buffer_count = 16;
     c->free = (1ull << c->buffer_count) - 1;
 }

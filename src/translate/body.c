@@ -777,15 +777,26 @@ static bool emit_one(struct builder *b, u32 i)
     }
 }
 
-/* A straight line that ends in an indirect jump or a return always arrives at a gate: it needs none of its own. */
+/* A straight line that ends in an indirect branch or a return always arrives at a gate: it needs none of its own. So does
+ * one that ends in a call of such a line, as of an entry of the procedure linkage table. */
 static bool needs_gate(const struct builder *b)
 {
     const struct insn *last = &b->insn[b->n_insns - 1];
-    bool leaves_indirectly = !b->falls_off && (last->class == INSN_JMP_IND || last->class == INSN_RET);
     for (u32 i = 0; i < b->n_insns; i++)
         if (b->insn[i].class == INSN_JCC)
             return true;
-    return !leaves_indirectly || b->t->config.all_gates;
+    if (b->falls_off || b->t->config.all_gates)
+        return true;
+    switch (last->class) {
+    case INSN_JMP_IND:
+    case INSN_CALL_IND:
+    case INSN_RET:
+        return false;
+    case INSN_CALL:
+        return !path_is_trampoline(b->t, last->target);
+    default:
+        return true;
+    }
 }
 
 bool body_emit(struct builder *b, u32 *entry)

@@ -7,7 +7,7 @@
 #include "translate/state.h"
 
 /* Past how many conditional branches a unit goes on. Measured with bench/engine: see docs/architecture.md. */
-enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 12, LOOK_DEPTH = 2 };
+enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 16, LOOK_DEPTH = 2 };
 
 static bool decode_at(struct translator *t, u64 pc, struct insn *in)
 {
@@ -89,6 +89,18 @@ bool path_form(struct builder *b)
         }
     }
     return true;
+}
+
+bool path_is_trampoline(struct translator *t, u64 pc)
+{
+    struct insn in;
+    for (int i = 0; i < 2 && decode_at(t, pc, &in); i++, pc += in.len) {
+        if (in.class == INSN_JMP_IND)
+            return true;
+        if (in.z.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
+            return false;
+    }
+    return false;
 }
 
 /* -- Flags ------------------------------------------------------------------------------------ */

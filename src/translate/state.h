@@ -85,6 +85,8 @@ struct translator {
 
 /* path.c: choose the instructions of a unit; false if there is not even one. */
 bool path_form(struct builder *b);
+/* Is this a stub that only jumps on, as in the procedure linkage table? */
+bool path_is_trampoline(struct translator *t, u64 pc);
 /* Which of the arithmetic flags in `mask` may be read before they are written, starting at pc. */
 u32 flags_live_at(struct translator *t, u64 pc, u32 mask);
 /* The same at the head of a formed unit. */
