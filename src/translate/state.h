@@ -29,7 +29,7 @@ struct call_site {
 };
 
 /* How many units may follow one another without a jump. */
-enum { CHAIN_LIMIT = 12 };
+enum { CHAIN_LIMIT = 4 };
 
 /* One unit in the making. */
 struct builder {

@@ -12,7 +12,7 @@
 #define HOT_SIZE (WIRE_CACHE_SIZE / 3 * 2)
 enum { UNIT_ROOM = 32768 };
 /* How many units may be translated ahead of one request. Measured with bench/engine. */
-enum { AHEAD_BUDGET = 24 };
+enum { AHEAD_BUDGET = 64 };
 /* Room for the unit table, in elements: address space only, until it is used. */
 enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29 };
 

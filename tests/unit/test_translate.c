@@ -1435,6 +1435,107 @@ static void a_gate_keeps_the_flags_that_are_read(void)
     }
 }
 
+/* -- Gates ------------------------------------------------------------------------------------
+ *
+ * A thread that records may not go on for ever without passing a gate, or its records run out of the buffer. Three rules
+ * are enough, whatever the program does: direct branches alone make no circle without a gate; what was returned to passes a
+ * gate before it leaves indirectly, by a return (the way out of a deep recursion) or otherwise; what was jumped to or
+ * called passes one before it jumps or calls indirectly. */
+
+enum { VISITED = 1, OPEN_NOW = 2, TO_JUMP = 4, TO_RETURN = 8 };
+
+static bool is_gate(const struct piece *p)
+{
+    const ZydisDecodedOperand *m = memory_of(p);
+    return p->z.mnemonic == ZYDIS_MNEMONIC_CMP && m && m->mem.segment == ZYDIS_REGISTER_GS && m->mem.disp.value == T_LIMIT;
+}
+
+/* Which indirect departures can be reached from here without a gate. */
+static u8 departures(struct bench *b, u64 at, struct view *v)
+{
+    struct piece p;
+    u8 *state = in_cache(b, at) ? &seen[at - cache_of(b)] : NULL, found = 0;
+    if (!state || v->fault)
+        return 0;
+    if (*state & OPEN_NOW)
+        view_fault(v, at, "a circle without a gate");
+    if (*state & VISITED)
+        return *state & (TO_JUMP | TO_RETURN);
+    *state = VISITED | OPEN_NOW;
+    for (u64 here = at; piece_at(b, here, &p) && !is_gate(&p); here = behind(&p)) {
+        ZydisInstructionCategory c = p.z.meta.category;
+        bool direct = is_direct(&p) && c != ZYDIS_CATEGORY_RET;
+        if (c == ZYDIS_CATEGORY_RET || (c == ZYDIS_CATEGORY_UNCOND_BR && !direct)) {
+            found |= c == ZYDIS_CATEGORY_RET ? TO_RETURN : TO_JUMP;
+            break;
+        }
+        if (p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && direct)
+            found |= departures(b, branch_target(&p), v);
+        /* What is behind a call is reached by a return only, and what is behind a jump not at all. */
+        if (c == ZYDIS_CATEGORY_UNCOND_BR || c == ZYDIS_CATEGORY_CALL)
+            break;
+    }
+    *state = VISITED | found;
+    return found;
+}
+
+/* The first place that breaks one of the rules. */
+static void view_gates(struct bench *b, struct view *v)
+{
+    *v = (struct view){0};
+    madvise(seen, WIRE_CACHE_SIZE, MADV_DONTNEED);
+    for (u32 i = 0; i < b->t->places.cap; i++) {
+        const struct place *p = &b->t->places.v[i];
+        if (p->unit)
+            departures(b, cache_of(b) + p->entry, v);
+        if (p->landing && departures(b, cache_of(b) + p->landing, v))
+            view_fault(v, cache_of(b) + p->landing, "a return leads to an indirect branch without a gate");
+        if (p->door && departures(b, cache_of(b) + p->door, v) & TO_JUMP)
+            view_fault(v, cache_of(b) + p->door, "an indirect branch leads to an indirect jump or call without a gate");
+    }
+}
+
+CODE(threaded, "1: dec rcx; cmovz rbx, rdx; jmp rbx")
+CODE(call_loop, "1: call rbx; jmp 1b")
+CODE(recursion, "1: dec rcx; jz 2f; call 1b; 2: ret")
+CODE(unwound, "1: sub rsp, 8; call [rax]; add rsp, 8; ret")
+CODE(plt_loop, "1: call 2f; jmp 1b; 2: jmp [rip + 0x1000]")
+CODE(self_call, "1: call 1b")
+static void nothing_goes_round_without_passing_a_gate(void)
+{
+    const struct {
+        const char *name;
+        const u8 *code, *end;
+    } cases[] = {
+        {"a dispatch by indirect jumps", code_threaded, code_threaded_end},
+        {"calls through a pointer for ever", code_call_loop, code_call_loop_end},
+        {"the way out of a recursion", code_recursion, code_recursion_end},
+        {"a recursion through a pointer", code_unwound, code_unwound_end},
+        {"calls through the linkage table", code_plt_loop, code_plt_loop_end},
+        {"an endless recursion", code_self_call, code_self_call_end},
+        {"a loop", code_diamond, code_diamond_end},
+        {"a jump back", code_reads_flags, code_reads_flags_end},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (int k = 0; k < 8; k++) {
+            struct bench b;
+            struct view v;
+            bench_open(&b, cases[i].code, (size_t)(cases[i].end - cases[i].code), NEAR,
+                       (struct translate_config){.events = k & 1 ? EVENTS_memory : EVENTS_control, .strict = k & 2,
+                                                 .no_ahead = k & 4});
+            struct piece p;
+            for (u64 pc = NEAR; decode_bytes(b.code + (pc - NEAR), b.size - (pc - NEAR), &p); pc += p.z.length)
+                for (enum arrival by = BY_LINK; by <= BY_RETURN; by++) {
+                    ask(&b, pc, by);
+                    while (translate_ahead(b.t))
+                        ;
+                }
+            view_gates(&b, &v);
+            CHECK_CASE(!v.fault, "%s, case %d: %s", cases[i].name, k, v.fault);
+            bench_close(&b);
+        }
+}
+
 /* -- What the program finds its way with ------------------------------------------------------ */
 
 static const struct index_entry *index_of(u64 pc)
@@ -1608,6 +1709,8 @@ static void our_own_code_translates_soundly(void)
         check_links(&b);
         check_targets(&b);
         view_close(&v);
+        view_gates(&b, &v);
+        CHECK_CASE(!v.fault, "our own code, case %d: %s", k, v.fault);
         bench_close(&b);
     }
 }
@@ -1661,6 +1764,7 @@ int main(void)
     what_is_run_on_into_has_no_jump();
     what_cannot_be_run_on_into_is_asked_for();
     a_gate_keeps_the_flags_that_are_read();
+    nothing_goes_round_without_passing_a_gate();
     doors_and_landings_are_in_the_tables();
     a_call_lands_behind_itself();
     the_return_address_is_pushed_as_the_program_has_it();
