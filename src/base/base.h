@@ -16,8 +16,8 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-/* An address of the program's own code, and an address in the code cache as the program sees it. Mixing them is the
- * classic bug of this field, so the compiler keeps them apart. */
+/* An address of the program's own code, and an address in the code cache as the program sees it.
+ * Mixing them is the classic bug of this field, so the compiler keeps them apart. */
 struct app_pc {
     u64 v;
 };

@@ -17,6 +17,7 @@ int err_set(struct err *e, const char *fmt, ...)
 
 void check_failed(const char *what, const char *file, int line)
 {
-    fprintf(stderr, "gait: internal error at %s:%d: %s does not hold; please report this\n", file, line, what);
+    fprintf(stderr, "gait: internal error at %s:%d: %s does not hold; please report this\n", file,
+            line, what);
     abort();
 }

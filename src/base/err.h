@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One error, carried as the sentence the user will read: the thing, the cause, the next step. Hosted rooms only. */
+/* One error, carried as the sentence the user will read: the thing, the cause, the next step.
+ * Hosted rooms only. */
 #ifndef ERR_H
 #define ERR_H
 
@@ -13,10 +14,10 @@ struct err {
 int err_set(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A broken invariant of our own code, never of input: print where and abort. Always on. */
-#define check(cond)                                                                                \
-    do {                                                                                           \
-        if (__builtin_expect(!(cond), 0))                                                          \
-            check_failed(#cond, __FILE__, __LINE__);                                               \
+#define check(cond)                                  \
+    do {                                             \
+        if (__builtin_expect(!(cond), 0))            \
+            check_failed(#cond, __FILE__, __LINE__); \
     } while (0)
 _Noreturn void check_failed(const char *what, const char *file, int line);
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* A growable array: `struct { T *v; size_t n, cap; }` and three verbs. Memory exhaustion ends the process. */
+/* A growable array: `struct { T *v; size_t n, cap; }` and three verbs. Memory exhaustion ends the
+ * process. */
 #ifndef VEC_H
 #define VEC_H
 
 #include "base/base.h"
 
-#define VEC(T)                                                                                     \
-    struct {                                                                                       \
-        T *v;                                                                                      \
-        size_t n, cap;                                                                             \
+#define VEC(T)         \
+    struct {           \
+        T *v;          \
+        size_t n, cap; \
     }
 
 /* Make room for k more elements and return where they start; the caller fills them. */
-#define vec_grow(a, k)                                                                             \
-    (((a)->n + (k) > (a)->cap                                                                      \
-          ? (void)((a)->v = vec_realloc((a)->v, &(a)->cap, (a)->n + (k), sizeof *(a)->v))          \
-          : (void)0),                                                                              \
+#define vec_grow(a, k)                                                                    \
+    (((a)->n + (k) > (a)->cap                                                             \
+          ? (void)((a)->v = vec_realloc((a)->v, &(a)->cap, (a)->n + (k), sizeof *(a)->v)) \
+          : (void)0),                                                                     \
      (a)->n += (k), (a)->v + (a)->n - (k))
 #define vec_push(a, x) (*vec_grow(a, 1) = (x))
 #define vec_fini(a)    (free((a)->v), (a)->v = NULL, (a)->n = (a)->cap = 0)

@@ -19,8 +19,10 @@ static const struct option options[] = {
     {0},
 };
 
-static const char *const events_names[] = {[EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
-static const char *const sink_names[] = {[SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
+static const char *const events_names[] = {
+    [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
+static const char *const sink_names[] = {
+    [SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
 
 static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
 {
@@ -49,16 +51,29 @@ static void print_stats(const struct run_result *r)
         const char *name;
         u64 value;
     } rows[] = {
-        {"units", s->units},           {"  translated ahead", s->ahead},  {"instructions in units", s->insns},
-        {"app code bytes", s->app_bytes}, {"cache bytes", s->cache_bytes}, {"links", s->links},
-        {"doors", s->doors},           {"requests", s->requests},         {"gates", s->gates},
-        {"indirect misses", s->indirect_misses}, {"return misses", s->return_misses}, {"system calls", s->syscalls}, {"buffers", s->buffers},
-        {"waits for a buffer", s->buffer_waits}, {"record bytes", s->record_bytes},
-        {"records", r->counts.records}, {"instructions", r->counts.instructions}, {"loads", r->counts.loads},
-        {"stores", r->counts.stores},  {"modifies", r->counts.modifies},
+        {"units", s->units},
+        {"  translated ahead", s->ahead},
+        {"instructions in units", s->insns},
+        {"app code bytes", s->app_bytes},
+        {"cache bytes", s->cache_bytes},
+        {"links", s->links},
+        {"doors", s->doors},
+        {"requests", s->requests},
+        {"gates", s->gates},
+        {"indirect misses", s->indirect_misses},
+        {"return misses", s->return_misses},
+        {"system calls", s->syscalls},
+        {"buffers", s->buffers},
+        {"waits for a buffer", s->buffer_waits},
+        {"record bytes", s->record_bytes},
+        {"records", r->counts.records},
+        {"instructions", r->counts.instructions},
+        {"loads", r->counts.loads},
+        {"stores", r->counts.stores},
+        {"modifies", r->counts.modifies},
     };
-    fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n%-24s %14.3f\n", "seconds", s->seconds, "  program, user",
-            s->user_seconds, "  program, system", s->system_seconds);
+    fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n%-24s %14.3f\n", "seconds", s->seconds,
+            "  program, user", s->user_seconds, "  program, system", s->system_seconds);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
 }

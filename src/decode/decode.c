@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Records to references. The hot path is a straight line per record: header, exit, its references' terms.
+/* Records to references. The hot path is a straight line per record: header, exit, its references'
+ * terms.
  *
- * Data may be hostile: the header is read once, every length is checked against the data, every id against the table.
- * Slot numbers inside the unit table were checked when the table was made or loaded. */
+ * Data may be hostile: the header is read once, every length is checked against the data, every id
+ * against the table. Slot numbers inside the unit table were checked when the table was made or
+ * loaded. */
 #include "decode/decode.h"
 #include "decode/plan.h"
 #include "wire/wire.h"
@@ -50,7 +52,8 @@ static void put(struct out *o, u64 addr, u32 ref)
 
 static u64 effective(const struct out *o, const struct ref *r, const u8 *slots)
 {
-    return term_value(o->carried, slots, r->a) + (term_value(o->carried, slots, r->b) << r->shift) + (u64)r->disp;
+    return term_value(o->carried, slots, r->a) + (term_value(o->carried, slots, r->b) << r->shift) +
+           (u64)r->disp;
 }
 
 static u64 linear(const struct out *o, const struct ref *r, u64 ea)
@@ -106,7 +109,8 @@ static void put_indexed(struct out *o, const struct ref *r, u32 id, const u8 *sl
 
 /* -- The xsave area --------------------------------------------------------------------------- */
 
-/* Sizes come from the processor's own enumeration; a trace is decoded on the machine kind it was made on. */
+/* Sizes come from the processor's own enumeration; a trace is decoded on the machine kind it was
+ * made on. */
 struct component {
     u32 size, offset;
     bool aligned;
@@ -205,7 +209,8 @@ static void put_special(struct out *o, const struct ref *r, u32 id, const u8 *sl
     }
 }
 
-/* -- rep ---------------------------------------------------------------------------------------- */
+/* -- rep ----------------------------------------------------------------------------------------
+ */
 
 struct rep {
     u64 n;     /* iterations */
@@ -247,7 +252,8 @@ static bool put_rep(struct decoder *d, struct out *o, const struct ref *r, u32 i
 enum { SPECIAL_LIMIT = 64 };
 
 /* Emit references from..exit.refs of a record; returns how many static references are done. */
-static u32 put_refs(struct decoder *d, struct out *o, const struct unit_exit *x, u32 from, const u8 *slots)
+static u32 put_refs(struct decoder *d, struct out *o, const struct unit_exit *x, u32 from,
+                    const u8 *slots)
 {
     const struct ref *refs = d->table->refs.v + o->ref0;
     for (u32 j = from; j < x->refs; j++) {
@@ -279,7 +285,8 @@ static int take_guest_record(struct decoder *d, u32 id, u32 n, const u8 *slots, 
     if (n != lengths[id])
         return err_set(e, "a record of number %u has %u slots instead of %u", id, n, lengths[id]);
     if (id == RECORD_state)
-        d->carried = (struct carried){.rsp = slot(slots, 0), .fs = slot(slots, 1), .gs = slot(slots, 2), .known = true};
+        d->carried = (struct carried){
+            .rsp = slot(slots, 0), .fs = slot(slots, 1), .gs = slot(slots, 2), .known = true};
     return 0;
 }
 
@@ -304,7 +311,8 @@ static void count_refs(const struct unit_table *t, struct batch *b, u32 from)
 enum step { STEP_NEXT, STEP_FULL, STEP_BAD };
 
 /* Decode the record of an exit, with every check. */
-static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u32 n, const u8 *slots, struct err *e)
+static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u32 n,
+                                  const u8 *slots, struct err *e)
 {
     const struct unit_table *table = d->table;
     struct out o = {.b = b, .carried = &d->carried};
@@ -330,7 +338,8 @@ static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u3
     return STEP_NEXT;
 }
 
-s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended, struct err *e)
+s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended,
+                 struct err *e)
 {
     size_t at = 0;
     b->n_records = b->n_refs = b->n_odd = 0;

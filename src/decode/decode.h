@@ -7,7 +7,8 @@
 #include "base/err.h"
 #include "translate/unit.h"
 
-/* What a thread carries from record to record. Every buffer begins with a state record, so buffers decode alone. */
+/* What a thread carries from record to record. Every buffer begins with a state record, so buffers
+ * decode alone. */
 struct carried {
     u64 rsp, fs, gs;
     bool known; /* a state record was seen */
@@ -15,17 +16,20 @@ struct carried {
 
 /* One batch: records in order, and their references in order.
  *
- * Record i has exit number exit[i] (the id on the wire) and the references first[i] .. first[i + 1] - 1. Guest records
- * (ids below FIRST_EXIT_ID) have no references; their slots are reached through record_at[i]. ref[j] indexes the unit
- * table's refs, or, with BATCH_ODD set, the batch's odd list: references whose size is only known at run time. */
+ * Record i has exit number exit[i] (the id on the wire) and the references first[i] .. first[i + 1]
+ * - 1. Guest records (ids below FIRST_EXIT_ID) have no references; their slots are reached through
+ * record_at[i]. ref[j] indexes the unit table's refs, or, with BATCH_ODD set, the batch's odd list:
+ * references whose size is only known at run time. */
 enum { BATCH_RECORDS = 2048, BATCH_REFS = 16384, BATCH_ODD_LIMIT = 1024 };
 #define BATCH_ODD 0x80000000u
 
 struct batch {
     u32 n_records, n_refs, n_odd;
-    u64 insns, loads, stores, modifies; /* of the records that are whole, or whose last part this is */
+    u64 insns, loads, stores,
+        modifies; /* of the records that are whole, or whose last part this is */
     u32 exit[BATCH_RECORDS];
-    u32 record_at[BATCH_RECORDS]; /* byte offset of the record in the buffer handed to decode_batch */
+    u32 record_at[BATCH_RECORDS]; /* byte offset of the record in the buffer handed to decode_batch
+                                   */
     u32 first[BATCH_RECORDS + 1];
     u64 addr[BATCH_REFS + 8]; /* vector stores may run over by a vector */
     u32 ref[BATCH_REFS + 8];
@@ -45,15 +49,18 @@ struct decoder {
     u64 rep_done;    /* and iterations of the rep instruction at that point */
 };
 
-/* The table may grow while it is decoded from, but must not move. `scalar` forbids the vector path. */
+/* The table may grow while it is decoded from, but must not move. `scalar` forbids the vector path.
+ */
 void decoder_init(struct decoder *d, const struct unit_table *table, bool scalar);
 void decoder_fini(struct decoder *d);
 /* Forget what was carried: a new buffer follows. */
 void decoder_reset(struct decoder *d);
 
-/* Decode records from data into b until the data or the batch is full. Returns the bytes consumed (a whole number of
- * records; a huge rep instruction is given out over several batches, and consumed with its last part), or -1 with a
- * sentence: the data may come from a damaged file or a hostile program. A zero header ends the data: *ended is set. */
-s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended, struct err *e);
+/* Decode records from data into b until the data or the batch is full. Returns the bytes consumed
+ * (a whole number of records; a huge rep instruction is given out over several batches, and
+ * consumed with its last part), or -1 with a sentence: the data may come from a damaged file or a
+ * hostile program. A zero header ends the data: *ended is set. */
+s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended,
+                 struct err *e);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Eight addresses at a time with AVX-512: a record's slots become the lanes of a vector, beside them a constant base and rsp;
- * permute by the terms of the exit's references, add their displacements, store.
+/* Eight addresses at a time with AVX-512: a record's slots become the lanes of a vector, beside
+ * them a constant base and rsp; permute by the terms of the exit's references, add their
+ * displacements, store.
  *
- * The walk from record to record never waits for a table, since a record's length is in its header; and what nearly every
- * record needs from the tables is one cache line, its plan. Three kinds of plan:
+ * The walk from record to record never waits for a table, since a record's length is in its header;
+ * and what nearly every record needs from the tables is one cache line, its plan. Three kinds of
+ * plan:
  *
  *   small   at most 6 slots and 8 references, each one term + disp: 8 lanes, all in the plan
- *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups of eight beside the plan
- *   slow    everything else: the scalar path
+ *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups of eight
+ * beside the plan slow    everything else: the scalar path
  *
- * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step took 8.3 ns a record; the full
- * form alone takes 6.1. */
+ * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step
+ * took 8.3 ns a record; the full form alone takes 6.1. */
 #include "decode/plan.h"
 #include "wire/wire.h"
 
@@ -56,7 +58,8 @@ struct plans *plans_new(void)
         return NULL;
     struct plans *p = calloc(1, sizeof *p);
     check(p != NULL);
-    p->plan = mmap(NULL, plan_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    p->plan = mmap(NULL, plan_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     check(p->plan != MAP_FAILED);
     vec_push(&p->bases, 0);
     return p;
@@ -74,8 +77,8 @@ void plans_free(struct plans *p)
 
 /* -- Making plans ----------------------------------------------------------------------------- */
 
-/* A reference as the vector path computes it: terms a and b (TERM_NONE: zero), and a displacement that fits 32 bits once
- * `absolute` ones are taken relative to the plan's base. */
+/* A reference as the vector path computes it: terms a and b (TERM_NONE: zero), and a displacement
+ * that fits 32 bits once `absolute` ones are taken relative to the plan's base. */
 struct shape {
     u8 a, b, shift;
     bool absolute;
@@ -93,8 +96,8 @@ static u32 base_near(struct plans *p, u64 address)
     return (u32)(p->bases.n - 1);
 }
 
-/* Bring a reference into shape; false if the vector path has no form for it. All absolute references of an exit share one
- * base: *base is its index, 0 while there is none. */
+/* Bring a reference into shape; false if the vector path has no form for it. All absolute
+ * references of an exit share one base: *base is its index, 0 while there is none. */
 static bool shape_of(struct plans *p, const struct ref *r, u32 *base, struct shape *out)
 {
     *out = (struct shape){.a = r->a, .b = r->b, .shift = r->shift};
@@ -122,11 +125,15 @@ static bool shape_of(struct plans *p, const struct ref *r, u32 *base, struct sha
 
 static bool full_lane(u8 term, u8 *lane)
 {
-    *lane = term == TERM_RSP ? FULL_RSP : term == TERM_FS ? FULL_FS : term == TERM_NONE ? FULL_ZERO : term;
+    *lane = term == TERM_RSP    ? FULL_RSP
+            : term == TERM_FS   ? FULL_FS
+            : term == TERM_NONE ? FULL_ZERO
+                                : term;
     return term < FULL_SLOTS || *lane != term;
 }
 
-/* The plan as a small one, if it is: no second terms, no fs, and zero only if no base stands in that lane. */
+/* The plan as a small one, if it is: no second terms, no fs, and zero only if no base stands in
+ * that lane. */
 static bool make_small(struct plan *plan, const struct shape *s, u32 refs)
 {
     if (plan->slots > SMALL_SLOTS || refs > SMALL_REFS)
@@ -166,7 +173,8 @@ static bool make_full(struct plans *p, struct plan *plan, const struct shape *s,
 
 static bool fits(const struct unit_exit *x)
 {
-    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= FULL_SLOTS && x->rsp_disp == (s32)x->rsp_disp &&
+    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= FULL_SLOTS &&
+           x->rsp_disp == (s32)x->rsp_disp &&
            (x->rsp_term == TERM_RSP || x->rsp_term == TERM_NONE || x->rsp_term < x->slots);
 }
 
@@ -181,12 +189,19 @@ void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
     *plan = (struct plan){.kind = PLAN_SLOW};
     if (!fits(x))
         return;
-    struct plan made = {.kind = PLAN_SLOW, .slots = x->slots, .refs = (u8)x->refs, .rsp_term = x->rsp_term,
-                        .insns = (u8)x->insns, .rsp_disp = (s32)x->rsp_disp, .ref0 = t->units.v[x->unit].ref0};
+    struct plan made = {.kind = PLAN_SLOW,
+                        .slots = x->slots,
+                        .refs = (u8)x->refs,
+                        .rsp_term = x->rsp_term,
+                        .insns = (u8)x->insns,
+                        .rsp_disp = (s32)x->rsp_disp,
+                        .ref0 = t->units.v[x->unit].ref0};
     for (u32 j = 0; j < x->refs; j++) {
         if (!shape_of(p, &r[j], &made.base, &shape[j]))
             return;
-        *(r[j].kind == REF_LOAD ? &made.loads : r[j].kind == REF_STORE ? &made.stores : &made.modifies) += 1;
+        *(r[j].kind == REF_LOAD    ? &made.loads
+          : r[j].kind == REF_STORE ? &made.stores
+                                   : &made.modifies) += 1;
     }
     if (make_small(&made, shape, x->refs) || make_full(p, &made, shape, x->refs))
         *plan = made;
@@ -210,27 +225,32 @@ static inline VECTOR void put(u64 *addr, u32 *ref, __m512i v, u32 ref0)
 {
     const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     _mm512_storeu_si512(addr, v);
-    _mm256_storeu_si256((__m256i *)(void *)ref, _mm256_add_epi32(_mm256_set1_epi32((int)ref0), iota));
+    _mm256_storeu_si256((__m256i *)(void *)ref,
+                        _mm256_add_epi32(_mm256_set1_epi32((int)ref0), iota));
 }
 
 /* The lanes beyond the record's slots hold whatever follows it: nothing refers to them. */
-static inline VECTOR void run_small(const struct plan *plan, const u8 *slots, const u64 *base, u64 rsp, u64 *addr, u32 *ref)
+static inline VECTOR void run_small(const struct plan *plan, const u8 *slots, const u64 *base,
+                                    u64 rsp, u64 *addr, u32 *ref)
 {
     __m512i v = _mm512_loadu_si512(slots);
-    v = _mm512_mask_broadcastq_epi64(v, 1 << SMALL_BASE, _mm_loadl_epi64((const __m128i *)(const void *)base));
+    v = _mm512_mask_broadcastq_epi64(v, 1 << SMALL_BASE,
+                                     _mm_loadl_epi64((const __m128i *)(const void *)base));
     v = _mm512_mask_set1_epi64(v, 1 << SMALL_RSP, (s64)rsp);
     v = _mm512_add_epi64(_mm512_permutexvar_epi64(widen(plan->lane), v), widen_disp(plan->disp));
     put(addr, ref, v, plan->ref0);
 }
 
-static VECTOR __attribute__((noinline)) void run_full(const struct plans *p, const struct plan *plan, const u8 *slots,
-                                                       u64 fs, u64 rsp, u64 *addr, u32 *ref)
+static VECTOR __attribute__((noinline)) void run_full(const struct plans *p,
+                                                      const struct plan *plan, const u8 *slots,
+                                                      u64 fs, u64 rsp, u64 *addr, u32 *ref)
 {
     __m128i segment = _mm_insert_epi64(_mm_cvtsi64_si128((s64)fs), (s64)rsp, 1);
     __m128i base = _mm_cvtsi64_si128((s64)p->bases.v[plan->base]);
     __m256i carried = _mm256_inserti128_si256(_mm256_castsi128_si256(base), segment, 1);
     __m256i more = _mm256_loadu_si256((const __m256i *)(const void *)(slots + 64));
-    __m512i low = _mm512_loadu_si512(slots), high = _mm512_inserti64x4(_mm512_castsi256_si512(more), carried, 1);
+    __m512i low = _mm512_loadu_si512(slots),
+            high = _mm512_inserti64x4(_mm512_castsi256_si512(more), carried, 1);
     const struct group *g = p->groups.v + plan->group0;
     for (u32 j = 0; j < plan->refs; j += 8, g++) {
         __m512i a = _mm512_permutex2var_epi64(low, widen(g->a), high);
@@ -240,7 +260,8 @@ static VECTOR __attribute__((noinline)) void run_full(const struct plans *p, con
     }
 }
 
-/* A record of a plan is at most this long, and its lanes are read this far: away from the end no length needs checking. */
+/* A record of a plan is at most this long, and its lanes are read this far: away from the end no
+ * length needs checking. */
 enum { MARGIN = RECORD_SLOTS_AT + 8 * FULL_SLOTS + 64 };
 
 VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The vector path of the decoder: one cache line per exit says how to decode its records. Private to this room. */
+/* The vector path of the decoder: one cache line per exit says how to decode its records. Private
+ * to this room. */
 #ifndef PLAN_H
 #define PLAN_H
 
@@ -10,7 +11,8 @@ void plans_free(struct plans *p);
 
 /* Make the plan of an exit at its first use. */
 void plans_make(struct plans *p, const struct unit_table *t, u32 exit);
-/* Decode records from `at` on; stops at the first that needs the careful path, and at the end of data or batch. */
+/* Decode records from `at` on; stops at the first that needs the careful path, and at the end of
+ * data or batch. */
 size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What lives inside the program: asking the host, swapping buffers, passing system calls on. No heap, no libc, no state
- * but the shared pages; nothing here may fault, spin without end or print. See docs/guest.md. */
+/* What lives inside the program: asking the host, swapping buffers, passing system calls on. No
+ * heap, no libc, no state but the shared pages; nothing here may fault, spin without end or print.
+ * See docs/guest.md. */
 #include "wire/wire.h"
 
 #include <asm/unistd.h>
@@ -12,7 +13,10 @@ static s64 kernel(u64 nr, u64 a, u64 b, u64 c, u64 d)
 {
     s64 r;
     register u64 r10 __asm__("r10") = d;
-    __asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall"
+                     : "=a"(r)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10)
+                     : "rcx", "r11", "memory");
     return r;
 }
 
@@ -68,7 +72,8 @@ static void put_record(struct thread *t, u32 id, u32 n, const u64 *slot)
     u8 *p = (u8 *)(uintptr_t)t->ptr;
     for (u32 i = 0; i < n; i++)
         *(u64 *)(void *)(p + RECORD_SLOTS_AT + 8 * i) = slot[i];
-    store_release((u32 *)(void *)p, id << RECORD_ID_SHIFT | n); /* last: a record exists once its header does */
+    store_release((u32 *)(void *)p,
+                  id << RECORD_ID_SHIFT | n); /* last: a record exists once its header does */
     t->ptr += RECORD_SLOTS_AT + 8 * n;
 }
 
@@ -123,8 +128,8 @@ static bool claim_buffer(struct thread *t)
     u64 free = load_acquire(&c->free);
     while (free) {
         u32 i = (u32)__builtin_ctzll(free);
-        if (__atomic_compare_exchange_n(&c->free, &free, free & ~(1ull << i), false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_ACQUIRE)) {
+        if (__atomic_compare_exchange_n(&c->free, &free, free & ~(1ull << i), false,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
             store_relaxed(&c->owner[i], t->number + 1);
             t->buffer = i;
             return true;
@@ -133,7 +138,8 @@ static bool claim_buffer(struct thread *t)
     return false;
 }
 
-/* Get an empty buffer, waiting for the host to drain one if need be; false if there is no host any more. */
+/* Get an empty buffer, waiting for the host to drain one if need be; false if there is no host any
+ * more. */
 static bool wait_for_buffer(struct thread *t)
 {
     struct control *c = control(t);
@@ -247,8 +253,8 @@ void on_exit(struct thread *t)
 void on_gate(struct thread *t)
 {
     t->n_gates++;
-    /* The unit's own pc is not known here, but a host that is gone only ends recording: without a buffer the thread
-     * goes on in the cache until it next needs the host. */
+    /* The unit's own pc is not known here, but a host that is gone only ends recording: without a
+     * buffer the thread goes on in the cache until it next needs the host. */
     if (!swap_buffer(t)) {
         t->ptr = buffer_start(t, t->buffer);
         t->limit = t->ptr + control(t)->buffer_size - BUFFER_SLACK;
@@ -265,7 +271,8 @@ void on_state(struct thread *t)
 /* Find the unit of t->pc without the host; fill the jump tables' entries for next time. */
 static u64 look_up(struct thread *t, bool is_return)
 {
-    const struct index_entry *v = (const struct index_entry *)(const void *)(wire(t) + WIRE_INDEX_OFF);
+    const struct index_entry *v =
+        (const struct index_entry *)(const void *)(wire(t) + WIRE_INDEX_OFF);
     u32 mask = (1u << WIRE_INDEX_LOG2) - 1;
     for (u32 i = index_hash(t->pc);; i = (i + 1) & mask) {
         u64 pc = load_acquire(&v[i].pc);
@@ -274,7 +281,8 @@ static u64 look_up(struct thread *t, bool is_return)
         if (pc != t->pc)
             continue;
         u64 cache = (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF;
-        u32 entry = load_relaxed(&v[i].entry), door = load_relaxed(is_return ? &v[i].landing : &v[i].door);
+        u32 entry = load_relaxed(&v[i].entry),
+            door = load_relaxed(is_return ? &v[i].landing : &v[i].door);
         if (!entry || !door)
             return 0;
         u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
@@ -314,7 +322,8 @@ static bool emulate_arch_prctl(struct thread *t)
     t->result = 0;
     if (code == ARCH_SET_GS_) {
         if (addr >> 47)
-            t->result = (u64)-1; /* EPERM, as the kernel says of an address that is not the program's */
+            t->result =
+                (u64)-1; /* EPERM, as the kernel says of an address that is not the program's */
         else
             t->app_gs = addr;
         return true;
@@ -334,7 +343,8 @@ int before_syscall(struct thread *t)
     case __NR_arch_prctl:
         return emulate_arch_prctl(t);
     case __NR_rseq:
-        /* A critical section runs from the cache under other addresses than the kernel would look for. */
+        /* A critical section runs from the cache under other addresses than the kernel would look
+         * for. */
         t->result = (u64)-38; /* ENOSYS */
         return true;
     case __NR_exit:
@@ -364,7 +374,8 @@ static bool failed(const struct thread *t)
 
 static void wait_for_new_task(struct thread *t)
 {
-    /* The new task reads T_PC and then clears the flag; it cannot be stopped in between for long. */
+    /* The new task reads T_PC and then clears the flag; it cannot be stopped in between for long.
+     */
     while (!failed(t) && load_acquire(&t->cloning))
         kernel(__NR_sched_yield, 0, 0, 0, 0);
     t->cloning = 0;
@@ -378,8 +389,8 @@ void after_syscall(struct thread *t)
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);
-    if ((nr == __NR_mmap || nr == __NR_mprotect || nr == __NR_pkey_mprotect) && (t->regs[RDX] & PROT_EXEC_) &&
-        !failed(t))
+    if ((nr == __NR_mmap || nr == __NR_mprotect || nr == __NR_pkey_mprotect) &&
+        (t->regs[RDX] & PROT_EXEC_) && !failed(t))
         ask(t, REQ_memory_changed, 0);
     t->regs[RAX] = t->result;
     t->regs[RCX] = t->pc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The drain's thread: take published buffers in order, hand them to the sink, give them back zeroed.
+/* The drain's thread: take published buffers in order, hand them to the sink, give them back
+ * zeroed.
  *
- * The program can write to a buffer while we read it. A buffer is input: it is checked as it is decoded, and what is
- * written to a file is a copy. */
+ * The program can write to a buffer while we read it. A buffer is input: it is checked as it is
+ * decoded, and what is written to a file is a copy. */
 #include "host/session.h"
 
 #include <linux/futex.h>
@@ -69,12 +70,14 @@ static u8 *buffer(struct session *s, u32 i)
     return s->wire + WIRE_BUF_OFF + (u64)i * s->control->buffer_size;
 }
 
-/* A waiting thread is woken when it can run for a while: a wake-up costs a core as much as a small buffer does. */
+/* A waiting thread is woken when it can run for a while: a wake-up costs a core as much as a small
+ * buffer does. */
 static bool worth_waking(struct session *s)
 {
     const struct control *c = s->control;
     u32 free = (u32)__builtin_popcountll(load_relaxed(&c->free));
-    return load_relaxed(&c->guest_waits) && (free * 4 >= c->buffer_count || load_relaxed(&c->published) == s->taken);
+    return load_relaxed(&c->guest_waits) &&
+           (free * 4 >= c->buffer_count || load_relaxed(&c->published) == s->taken);
 }
 
 static void give_back(struct session *s, u32 i, u32 used)
@@ -99,7 +102,8 @@ static bool drain_one(struct drain *d)
     u32 i = (u32)(x & 0xff);
     if (x >> 8 != turn + 1 || i >= c->buffer_count)
         return load_acquire(&s->taken) != turn; /* another drain was faster: look again */
-    if (!__atomic_compare_exchange_n(&s->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&s->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
         return true;
     u32 used = MIN(load_relaxed(&c->length[i]), c->buffer_size);
     sink(d, load_relaxed(&c->owner[i]) - 1, buffer(s, i), used);
@@ -153,7 +157,8 @@ void drain_begin(struct session *s)
     }
 }
 
-/* The records end where a zero header stands: buffers are handed out zeroed, and a header is written last. */
+/* The records end where a zero header stands: buffers are handed out zeroed, and a header is
+ * written last. */
 static u32 used_part(const u8 *data, u32 size)
 {
     u32 at = 0;

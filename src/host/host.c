@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One run from start to end: start, inject, serve and drain while it runs, drain the rest, seal the trace. */
+/* One run from start to end: start, inject, serve and drain while it runs, drain the rest, seal the
+ * trace. */
 #include "host/host.h"
 #include "host/session.h"
 
@@ -20,19 +21,21 @@ static int read_stress(struct stress *st, struct err *e)
     while (p && *p) {
         size_t n = strcspn(p, ",");
         bool known = n == 0;
-#define STRESS(name, what)                                                                         \
-    if (n == sizeof #name - 1 && !strncmp(p, #name, n))                                            \
+#define STRESS(name, what)                              \
+    if (n == sizeof #name - 1 && !strncmp(p, #name, n)) \
         known = st->name = true;
 #include "host/stress.def"
 #undef STRESS
         if (!known)
-            return err_set(e, "GAIT_STRESS names %.*s, which is not a stress knob; see gait(1)", (int)n, p);
+            return err_set(e, "GAIT_STRESS names %.*s, which is not a stress knob; see gait(1)",
+                           (int)n, p);
         p += n + (p[n] == ',');
     }
     return 0;
 }
 
-/* The kernel marks this word when we die, however we die; the guest looks at it whenever it would wait for us. */
+/* The kernel marks this word when we die, however we die; the guest looks at it whenever it would
+ * wait for us. */
 static pthread_mutex_t *life(struct session *s)
 {
     return (pthread_mutex_t *)(void *)&s->control->host_life;
@@ -85,8 +88,10 @@ static int wait_for_end(struct session *s)
     struct rusage used = {0};
     while (wait4(s->pid, &status, 0, &used) < 0 && errno == EINTR)
         ;
-    s->result->stats.user_seconds = (double)used.ru_utime.tv_sec + (double)used.ru_utime.tv_usec * 1e-6;
-    s->result->stats.system_seconds = (double)used.ru_stime.tv_sec + (double)used.ru_stime.tv_usec * 1e-6;
+    s->result->stats.user_seconds =
+        (double)used.ru_utime.tv_sec + (double)used.ru_utime.tv_usec * 1e-6;
+    s->result->stats.system_seconds =
+        (double)used.ru_stime.tv_sec + (double)used.ru_stime.tv_usec * 1e-6;
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGQUIT, &old_quit, NULL);
     return status;
@@ -129,13 +134,24 @@ static void collect(struct session *s)
     struct run_stats *r = &s->result->stats;
     const struct thread *t = session_thread(s, 0);
     struct translate_stats x = translator_stats(s->translator);
-    *r = (struct run_stats){.seconds = r->seconds, .user_seconds = r->user_seconds,
-                            .system_seconds = r->system_seconds, .requests = t->n_requests, .gates = t->n_gates,
-                            .indirect_misses = t->n_indirect_misses, .return_misses = t->n_return_misses, .syscalls = t->n_syscalls,
-                            .buffer_waits = s->control->n_waits, .buffers = s->taken,
-                            .record_bytes = s->record_bytes, .units = x.units, .insns = x.insns,
-                            .app_bytes = x.app_bytes, .cache_bytes = x.cache_bytes, .ahead = x.ahead,
-                            .doors = x.doors, .links = x.links};
+    *r = (struct run_stats){.seconds = r->seconds,
+                            .user_seconds = r->user_seconds,
+                            .system_seconds = r->system_seconds,
+                            .requests = t->n_requests,
+                            .gates = t->n_gates,
+                            .indirect_misses = t->n_indirect_misses,
+                            .return_misses = t->n_return_misses,
+                            .syscalls = t->n_syscalls,
+                            .buffer_waits = s->control->n_waits,
+                            .buffers = s->taken,
+                            .record_bytes = s->record_bytes,
+                            .units = x.units,
+                            .insns = x.insns,
+                            .app_bytes = x.app_bytes,
+                            .cache_bytes = x.cache_bytes,
+                            .ahead = x.ahead,
+                            .doors = x.doors,
+                            .links = x.links};
     s->result->counts.bytes = s->record_bytes;
 }
 
@@ -159,7 +175,8 @@ static int run(struct session *s, struct err *e)
     end_life(s);
     for (u32 i = 0; i < s->n_drains; i++)
         if (s->drains[i].undecodable)
-            return err_set(e, "the program's records cannot be decoded: %s", s->drains[i].decode_error.text);
+            return err_set(e, "the program's records cannot be decoded: %s",
+                           s->drains[i].decode_error.text);
     return close_trace(s, e);
 }
 

@@ -20,21 +20,22 @@ struct run_options {
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
-    u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers, record_bytes;
+    u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
+        record_bytes;
     u64 units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct run_result {
-    bool ran;    /* the program was started; the fields below hold */
-    int status;  /* as from waitpid */
+    bool ran;                   /* the program was started; the fields below hold */
+    int status;                 /* as from waitpid */
     struct trace_counts counts; /* for SINK_decode */
     struct run_stats stats;
     bool went_native; /* the program left the cache before its end */
     struct err why;   /* and why */
 };
 
-/* Run to the end. -1 with a sentence if it could not be started or the trace could not be written; in the second case
- * the program has still run to its end and `ran` is set. */
+/* Run to the end. -1 with a sentence if it could not be started or the trace could not be written;
+ * in the second case the program has still run to its end and `ran` is set. */
 int host_run(const struct run_options *o, struct run_result *r, struct err *e);
 
 #endif

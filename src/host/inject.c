@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The guest and the shared pages are mapped into the stopped program by system calls made in its name; then it runs, and
- * no tracing remains. No file descriptor of ours stays in it. */
+/* The guest and the shared pages are mapped into the stopped program by system calls made in its
+ * name; then it runs, and no tracing remains. No file descriptor of ours stays in it. */
 #include "host/session.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@ extern const u8 guest_blob[], guest_blob_end[];
 
 /* -- System calls in the program's name -------------------------------------------------------- */
 
-/* A few bytes of the program's code are replaced for the time of the injection: the instruction, a trap, a name. */
+/* A few bytes of the program's code are replaced for the time of the injection: the instruction, a
+ * trap, a name. */
 struct remote {
     struct session *s;
     struct user_regs_struct regs;
@@ -34,7 +35,8 @@ static int remote_begin(struct remote *m, struct err *e)
     pid_t pid = m->s->pid;
     if (ptrace(PTRACE_GETREGS, pid, 0, &m->regs) < 0 ||
         pread(m->s->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved ||
-        pwrite(m->s->mem_fd, remote_code, sizeof remote_code, (off_t)m->regs.rip) != sizeof remote_code)
+        pwrite(m->s->mem_fd, remote_code, sizeof remote_code, (off_t)m->regs.rip) !=
+            sizeof remote_code)
         return err_set(e, "cannot enter the program: %s", strerror(errno));
     return 0;
 }
@@ -91,9 +93,9 @@ static u64 executable_start(pid_t pid, const struct map *maps, size_t n)
     return n ? maps[0].start : 0;
 }
 
-/* The cache must reach the executable's data with 32-bit offsets, must leave room for brk above a fixed-address
- * program, and must stay out of the way of mmap, which fills the space right below a static-pie program. The jump table
- * must lie below 2 GB. */
+/* The cache must reach the executable's data with 32-bit offsets, must leave room for brk above a
+ * fixed-address program, and must stay out of the way of mmap, which fills the space right below a
+ * static-pie program. The jump table must lie below 2 GB. */
 static int choose_addresses(struct session *s, struct err *e)
 {
     struct map *maps;
@@ -111,7 +113,8 @@ static int choose_addresses(struct session *s, struct err *e)
     }
     free(maps);
     if (!s->base || !s->jump)
-        return err_set(e, "cannot enter the program: its address space has no room for the code cache");
+        return err_set(
+            e, "cannot enter the program: its address space has no room for the code cache");
     return 0;
 }
 
@@ -133,7 +136,8 @@ static const struct part parts[] = {
 
 static int remote_map(struct remote *m, u64 fd, u64 at, const struct part *p, struct err *e)
 {
-    s64 r = REMOTE(m, SYS_mmap, at, p->size, (u64)p->prot, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, p->offset);
+    s64 r = REMOTE(m, SYS_mmap, at, p->size, (u64)p->prot,
+                   MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, p->offset);
     if (r != (s64)at)
         return err_set(e, "cannot map the shared pages into the program: %s", strerror((int)-r));
     REMOTE(m, SYS_madvise, at, p->size, MADV_DONTDUMP);
@@ -149,7 +153,8 @@ static int map_here(struct session *s, int remote_fd, struct err *e)
     if (pidfd >= 0)
         close(pidfd);
     if (fd < 0)
-        return err_set(e, "cannot share pages with the program: %s; gait needs Linux 5.6 or newer", strerror(why));
+        return err_set(e, "cannot share pages with the program: %s; gait needs Linux 5.6 or newer",
+                       strerror(why));
     if (ftruncate(fd, (off_t)WIRE_SIZE) < 0) {
         why = errno;
         close(fd);
@@ -208,8 +213,12 @@ static void place_guest(struct session *s)
     memcpy(head, guest_blob, sizeof head);
     check(!memcmp(guest_blob, "GAITGUST", 8) && head[2] == WIRE_VERSION);
     u64 at = s->base + WIRE_GUEST_OFF;
-    s->guest = (struct guest_points){.start = at + head[3], .exit = at + head[4], .gate = at + head[5],
-                                     .state = at + head[6], .indirect = at + head[7], .landing = at + head[8],
+    s->guest = (struct guest_points){.start = at + head[3],
+                                     .exit = at + head[4],
+                                     .gate = at + head[5],
+                                     .state = at + head[6],
+                                     .indirect = at + head[7],
+                                     .landing = at + head[8],
                                      .syscall = at + head[9]};
 }
 

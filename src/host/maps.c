@@ -92,7 +92,8 @@ static bool is_noted(const struct session *s, const struct map *m)
 {
     for (size_t i = 0; i < s->modules.n; i++) {
         const struct trace_module *x = &s->modules.v[i];
-        if (x->start == m->start && x->end == m->end && x->offset == m->offset && !strcmp(x->path, m->path))
+        if (x->start == m->start && x->end == m->end && x->offset == m->offset &&
+            !strcmp(x->path, m->path))
             return true;
     }
     return false;
@@ -110,8 +111,11 @@ void modules_note(struct session *s)
             continue;
         if (m->path[0] == '/')
             build_id(m->path, id, sizeof id);
-        struct trace_module x = {.start = m->start, .end = m->end, .offset = m->offset,
-                                 .build_id = strdup(id), .path = strdup(m->path)};
+        struct trace_module x = {.start = m->start,
+                                 .end = m->end,
+                                 .offset = m->offset,
+                                 .build_id = strdup(id),
+                                 .path = strdup(m->path)};
         check(x.build_id && x.path);
         vec_push(&s->modules, x);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The translator's thread: answer requests, run ahead while there are none, sleep when there is nothing ahead. */
+/* The translator's thread: answer requests, run ahead while there are none, sleep when there is
+ * nothing ahead. */
 #include "host/session.h"
 
 #include <linux/futex.h>
@@ -8,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long to look for the next request before sleeping: a sleeping vCPU takes up to 50 us to wake. */
+/* How long to look for the next request before sleeping: a sleeping vCPU takes up to 50 us to wake.
+ */
 enum { SPIN_PAUSES = 2000 };
 
 /* -- The program's code ----------------------------------------------------------------------- */
@@ -101,7 +103,8 @@ static bool serve_once(struct session *s)
         if (s->stress.slow)
             usleep(200);
         store_relaxed(&t->answer, answer(s, t));
-        /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a translation. */
+        /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
+         * translation. */
         __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
         futex_wake(&t->req_state);
         any = true;

@@ -53,9 +53,9 @@ struct session {
         struct trace_counts counts;
         bool undecodable;
         struct err decode_error;
-    } *drains;
+    } * drains;
     u32 n_drains;
-    u64 taken; /* buffers taken from the ring; atomic */
+    u64 taken;        /* buffers taken from the ring; atomic */
     u64 record_bytes; /* atomic */
 
     /* The writer belongs to the only drain there is when a file is written. */
@@ -79,7 +79,8 @@ int inject(struct session *s, struct err *e);
 int release_program(struct session *s, struct err *e);
 /* serve.c: answer the guest's requests until told to stop. */
 void *serve_main(void *session);
-/* drain.c: start the threads that empty published buffers; stop them when the program has ended, and empty what is left. */
+/* drain.c: start the threads that empty published buffers; stop them when the program has ended,
+ * and empty what is left. */
 void drain_begin(struct session *s);
 void drain_end(struct session *s);
 /* maps.c: what is mapped in the program now. */

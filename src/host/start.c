@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a command line to a program stopped at its first instruction, or a sentence that says why not.
+/* From a command line to a program stopped at its first instruction, or a sentence that says why
+ * not.
  *
  * The kernel does the execve itself, so layout, auxv, brk, vdso and /proc/self/exe are its own. */
 #include "host/session.h"
@@ -67,7 +68,10 @@ static int check_elf(const char *path, int fd, u64 size, struct err *e)
     if (n < SELFMAG || memcmp(h.e_ident, ELFMAG, SELFMAG))
         return 0; /* perhaps a script: the kernel knows */
     if (n > EI_CLASS && h.e_ident[EI_CLASS] == ELFCLASS32)
-        return err_set(e, "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use its 64-bit build", path);
+        return err_set(e,
+                       "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use "
+                       "its 64-bit build",
+                       path);
     if (n < (ssize_t)sizeof h || is_truncated(fd, &h, size))
         return err_set(e, "cannot run %s: the ELF file is truncated; build or copy it again", path);
     if (h.e_machine != EM_X86_64)
@@ -85,7 +89,8 @@ static int check_program(const char *path, struct err *e)
     if (!S_ISREG(st.st_mode))
         return err_set(e, "cannot run %s: it is not a regular file", path);
     if (access(path, X_OK) < 0)
-        return err_set(e, "cannot run %s: %s; make it executable with chmod +x", path, strerror(errno));
+        return err_set(e, "cannot run %s: %s; make it executable with chmod +x", path,
+                       strerror(errno));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0; /* executable but not readable: the kernel may still run it */
@@ -119,7 +124,8 @@ static int wait_stop(pid_t pid)
     return status;
 }
 
-/* Let it run into execve and through to the end of that call: only then do register changes hold. */
+/* Let it run into execve and through to the end of that call: only then do register changes hold.
+ */
 static int reach_exec(struct session *s, const char *path, int report, struct err *e)
 {
     for (int status;;) {
@@ -145,7 +151,10 @@ static int check_mode(struct session *s, const char *path, struct err *e)
     if (ptrace(PTRACE_GETREGS, s->pid, 0, &r) < 0)
         return err_set(e, "cannot run %s: %s", path, strerror(errno));
     if (r.cs != 0x33)
-        return err_set(e, "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use its 64-bit build", path);
+        return err_set(e,
+                       "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use "
+                       "its 64-bit build",
+                       path);
     return 0;
 }
 
@@ -153,7 +162,9 @@ static int seize(struct session *s, int go, struct err *e)
 {
     long options = PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
     if (ptrace(PTRACE_SEIZE, s->pid, 0, options) < 0)
-        return err_set(e, "cannot trace the program: %s; if kernel.yama.ptrace_scope is 2 or 3, lower it", strerror(errno));
+        return err_set(
+            e, "cannot trace the program: %s; if kernel.yama.ptrace_scope is 2 or 3, lower it",
+            strerror(errno));
     if (write(go, "", 1) != 1)
         return err_set(e, "cannot start the program: %s", strerror(errno));
     return 0;

@@ -2,12 +2,15 @@
 /* A formed unit becomes code.
  *
  *   entry:  cmp r11, gs:[limit] ; ja -> gate stub          the one gate
- *           mov [r11+4+8k], reg ; the instruction           slots, then the instruction they are for
+ *           mov [r11+4+8k], reg ; the instruction           slots, then the instruction they are
+ * for
  *           ...
  *           mov dword [r11], id<<8|slots ; lea r11, [...]   the exit writes the header and advances
- *           jmp next unit                                   patched by link.c; first to a stub that asks
+ *           jmp next unit                                   patched by link.c; first to a stub that
+ * asks
  *
- * The state of the program at entry and at every exit is exact, but for flags that nobody will read. */
+ * The state of the program at entry and at every exit is exact, but for flags that nobody will
+ * read. */
 #include "translate/state.h"
 
 #include <stdio.h>
@@ -48,8 +51,12 @@ static void fill_exit(struct builder *b, u32 k, u32 n, enum exit_kind kind, u64 
 {
     const struct value *rsp = &b->values.reg[RSP];
     bool has_rsp = b->t->config.events == EVENTS_memory;
-    b->exit[k] = (struct unit_exit){.insns = (u16)n, .refs = (u16)b->n_refs, .slots = (u8)b->n_slots, .kind = kind,
-                                    .rsp_term = has_rsp ? rsp->a : TERM_NONE, .rsp_disp = has_rsp ? rsp->c : 0,
+    b->exit[k] = (struct unit_exit){.insns = (u16)n,
+                                    .refs = (u16)b->n_refs,
+                                    .slots = (u8)b->n_slots,
+                                    .kind = kind,
+                                    .rsp_term = has_rsp ? rsp->a : TERM_NONE,
+                                    .rsp_disp = has_rsp ? rsp->c : 0,
                                     .target = target};
 }
 
@@ -139,7 +146,7 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
 {
     struct emit *c = &b->t->cold;
     u64 at = emit_here(c);
-    if (flags_are_live) { /* undo the saving below before leaving */
+    if (flags_are_live) {                        /* undo the saving below before leaving */
         const u8 restore[] = {0x04, 0x7f, 0x9e}; /* add al, 0x7f ; sahf */
         emit_bytes(c, restore, sizeof restore);
         emit_gs_load(c, RAX, T_SPILL0);
@@ -194,10 +201,12 @@ struct loan {
 };
 static const u32 loan_slot[LOAN_LIMIT] = {T_SPILL0, T_SPILL1, T_SPILL2, T_SPILL3};
 
-/* Borrow a register that the instruction does not name; one of the low ones if it is to stand in an operand's place. */
+/* Borrow a register that the instruction does not name; one of the low ones if it is to stand in an
+ * operand's place. */
 static u8 borrow(struct builder *b, const struct insn *in, struct loan *l, bool stands_in)
 {
-    static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI, RBP, R8, R9, R10, R12, R13, R14, R15};
+    static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI, RBP,
+                                    R8,  R9,  R10, R12, R13, R14, R15};
     for (size_t i = 0; i < (stands_in ? 6 : sizeof candidates); i++) {
         u8 r = candidates[i];
         bool taken = in->names & LIVE_REG(r);
@@ -227,14 +236,16 @@ static bool is_near(const struct builder *b, u64 target)
 /* lea r64,[rip+d] and mov r,[rip+d] need no borrowed register when the data is far away. */
 static bool emit_far_in_place(struct builder *b, const struct insn *in, u64 target)
 {
-    u8 to = in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(in->op[0].reg.value) : REG_NONE;
+    u8 to =
+        in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(in->op[0].reg.value) : REG_NONE;
     if (to == REG_NONE || (to == R11 && records(b)) || to == RSP || in->z.address_width != 64)
         return false;
     if (in->z.mnemonic == ZYDIS_MNEMONIC_LEA && in->op[0].size == 64) {
         emit_imm(b->e, to, target);
         return true;
     }
-    if (in->z.mnemonic != ZYDIS_MNEMONIC_MOV || in->op[0].size < 32 || in->op[1].mem.segment == ZYDIS_REGISTER_FS)
+    if (in->z.mnemonic != ZYDIS_MNEMONIC_MOV || in->op[0].size < 32 ||
+        in->op[1].mem.segment == ZYDIS_REGISTER_FS)
         return false;
     emit_imm(b->e, to, target);
     if (in->op[0].size == 64) {
@@ -260,8 +271,9 @@ static bool refuse(struct builder *b, const struct insn *in)
     return false;
 }
 
-/* gs is ours. An instruction that goes through it runs with the program's base in place; two borrowed registers hold
- * both bases meanwhile. Slow, but right for every form, and hardly any program uses gs. */
+/* gs is ours. An instruction that goes through it runs with the program's base in place; two
+ * borrowed registers hold both bases meanwhile. Slow, but right for every form, and hardly any
+ * program uses gs. */
 static bool emit_enter_gs(struct builder *b, const struct insn *in, struct loan *l)
 {
     u8 ours = borrow(b, in, l, false), theirs = borrow(b, in, l, false);
@@ -321,15 +333,17 @@ done:
 
 /* -- Indirect branches ------------------------------------------------------------------------ */
 
-/* An indirect branch has its target in r10, which hardly any code has in use at a branch, and in the thread block; r10
- * becomes the index of a jump table, and where it arrives, at a door or a landing, the target is verified. Nothing here
- * changes the flags before the flags are known to be dead. */
+/* An indirect branch has its target in r10, which hardly any code has in use at a branch, and in
+ * the thread block; r10 becomes the index of a jump table, and where it arrives, at a door or a
+ * landing, the target is verified. Nothing here changes the flags before the flags are known to be
+ * dead. */
 
 /* r10 := index of the jump tables for the target in r10. */
 static void emit_table_index(struct translator *t, struct emit *e)
 {
     if (t->has_bmi2) {
-        const u8 pext[] = {0x65, 0xc4, 0x62, 0xaa, 0xf5, 0x14, 0x25}; /* pext r10, r10, gs:[T_JUMP_MASK] */
+        const u8 pext[] = {0x65, 0xc4, 0x62, 0xaa,
+                           0xf5, 0x14, 0x25}; /* pext r10, r10, gs:[T_JUMP_MASK] */
         emit_bytes(e, pext, sizeof pext);
         emit_32(e, T_JUMP_MASK);
     } else {
@@ -353,7 +367,8 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
     emit_bytes(e, jmp, sizeof jmp);
 }
 
-/* Verify the target with flags that somebody will read: rcx is borrowed for a branch that needs none. */
+/* Verify the target with flags that somebody will read: rcx is borrowed for a branch that needs
+ * none. */
 static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
 {
     emit_gs_store(e, RCX, T_SPILL0);
@@ -371,8 +386,9 @@ static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
     emit_gs_load(e, RCX, T_SPILL0);
 }
 
-/* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return has left a cache
- * address below the stack pointer, where the program has its return address: put that back. */
+/* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return
+ * has left a cache address below the stack pointer, where the program has its return address: put
+ * that back. */
 static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
@@ -459,8 +475,8 @@ static bool emit_jmp_indirect(struct builder *b, u32 i)
     return true;
 }
 
-/* ret: the return slot gets the cache address of the landing and a real ret goes there, so that the processor's return
- * predictor, fed by the real call at the call site, is right. */
+/* ret: the return slot gets the cache address of the landing and a real ret goes there, so that the
+ * processor's return predictor, fed by the real call at the call site, is right. */
 static bool emit_ret(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
@@ -475,7 +491,8 @@ static bool emit_ret(struct builder *b, u32 i)
     emit_load(b->e, R10, RSP, 0);
     emit_gs_store(b->e, R10, T_TARGET);
     bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    if (b->t->config.strict || has_count) { /* with a count, the landing would not know where the return slot was */
+    if (b->t->config.strict ||
+        has_count) { /* with a count, the landing would not know where the return slot was */
         emit_lea(b->e, RSP, RSP, 8 + (has_count ? (s32)(u16)in->op[0].imm.value.u : 0));
         emit_table_jmp(b->t, b->e);
         return true;
@@ -488,10 +505,11 @@ static bool emit_ret(struct builder *b, u32 i)
 
 /* -- Calls ------------------------------------------------------------------------------------
  *
- *           call stub                                               the processor remembers the landing pad
- *           landing pad of the return, then, if it can, the code the program returns to
+ *           call stub                                               the processor remembers the
+ * landing pad landing pad of the return, then, if it can, the code the program returns to
  *           ...
- *   stub:   lea rsp, [rsp+8] ; push [return pc] ; jmp callee        behind the last unit of the chain
+ *   stub:   lea rsp, [rsp+8] ; push [return pc] ; jmp callee        behind the last unit of the
+ * chain
  *
  * The way back costs no jump; the way to the callee lies where nothing runs on into it. */
 
@@ -536,7 +554,8 @@ void body_call_stub(struct translator *t, const struct call_site *c)
 static void emit_pad(struct builder *b, u64 return_pc)
 {
     u32 k = b->n_exits++;
-    b->exit[k] = (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = return_pc};
+    b->exit[k] =
+        (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = return_pc};
     b->link[k] = (struct link){.stub = emit_ask_stub(b, k)};
     b->pad = cache_offset(b->t, emit_here(b->e));
     b->pad_pc = return_pc;
@@ -576,7 +595,8 @@ static bool emit_call(struct builder *b, u32 i)
         return true;
     }
     emit_8(b->e, 0xe8);
-    b->call = (struct call_site){.field = b->e->p, .return_pc = return_pc, .exit = k, .direct = direct};
+    b->call =
+        (struct call_site){.field = b->e->p, .return_pc = return_pc, .exit = k, .direct = direct};
     emit_32(b->e, 0);
     emit_pad(b, return_pc);
     return true;
@@ -590,7 +610,8 @@ static u8 condition(const struct insn *in)
     return in->z.opcode & 15;
 }
 
-/* A conditional branch in the middle: the way on costs nothing, the side exit writes its record out of line. */
+/* A conditional branch in the middle: the way on costs nothing, the side exit writes its record out
+ * of line. */
 static void emit_side_exit(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
@@ -608,13 +629,14 @@ static void emit_side_exit(struct builder *b, u32 i)
     emit_jcc(b->e, condition(in), stub);
 }
 
-/* A conditional branch at the end. The taken side's header is written first and overwritten when it falls through:
- * a second store to a hot line is cheaper than a second jump. */
+/* A conditional branch at the end. The taken side's header is written first and overwritten when it
+ * falls through: a second store to a hot line is cheaper than a second jump. */
 static void emit_last_jcc(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     slots_settle_rsp(b);
-    u32 taken = add_exit(b, i + 1, EXIT_DIRECT, in->target), fall = add_exit(b, i + 1, EXIT_DIRECT, in->pc + in->len);
+    u32 taken = add_exit(b, i + 1, EXIT_DIRECT, in->target),
+        fall = add_exit(b, i + 1, EXIT_DIRECT, in->pc + in->len);
     emit_exit_header(b, b->e, taken, 0);
     emit_advance(b, b->e);
     emit_linked_jcc(b, condition(in), taken);
@@ -628,7 +650,8 @@ static void emit_jcx(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     values_step(&b->values, in);
     slots_settle_rsp(b);
-    u32 fall = add_exit(b, i + 1, EXIT_DIRECT, in->pc + in->len), taken = add_exit(b, i + 1, EXIT_DIRECT, in->target);
+    u32 fall = add_exit(b, i + 1, EXIT_DIRECT, in->pc + in->len),
+        taken = add_exit(b, i + 1, EXIT_DIRECT, in->target);
     emit_exit_header(b, b->e, fall, 0);
     emit_advance(b, b->e);
     emit_bytes(b->e, in->bytes, in->len);
@@ -650,7 +673,7 @@ static void emit_syscall(struct builder *b, u32 i)
     emit_exit_header(b, b->e, k, 0);
     emit_advance(b, b->e);
     const u8 lea[] = {0x48, 0x8d, 0x0d, 5, 0, 0, 0}; /* lea rcx, [rip + 5]: past the jmp */
-    emit_imm(b->e, RCX, next); /* rcx is the kernel's to spoil */
+    emit_imm(b->e, RCX, next);                       /* rcx is the kernel's to spoil */
     emit_gs_store(b->e, RCX, T_PC);
     emit_bytes(b->e, lea, sizeof lea);
     emit_jmp(b->e, b->t->config.guest.syscall);
@@ -667,8 +690,10 @@ static void emit_gsbase(struct builder *b, const struct insn *in)
     emit_gs_store(b->e, RCX, T_SPILL0);
     if (write && stolen)
         emit_gs_load(b->e, RCX, T_APP_R11);
-    if (write && !wide) { /* the upper half must be clear; a copy, since the register itself must stay */
-        u8 mov[] = {holder >= 8 ? 0x44 : 0x40, 0x89, (u8)(0xc1 | (holder & 7) << 3)}; /* mov ecx, holder */
+    if (write &&
+        !wide) { /* the upper half must be clear; a copy, since the register itself must stay */
+        u8 mov[] = {holder >= 8 ? 0x44 : 0x40, 0x89,
+                    (u8)(0xc1 | (holder & 7) << 3)}; /* mov ecx, holder */
         emit_bytes(b->e, mov, sizeof mov);
         holder = RCX;
     }
@@ -687,8 +712,8 @@ static void emit_gsbase(struct builder *b, const struct insn *in)
         emit_gs_load(b->e, RCX, T_SPILL0);
 }
 
-/* Loading the gs selector resets the base. The register keeps our base, so only the program's number changes; a
- * selector that would fault is not noticed. */
+/* Loading the gs selector resets the base. The register keeps our base, so only the program's
+ * number changes; a selector that would fault is not noticed. */
 static bool emit_gs_selector(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
@@ -707,7 +732,8 @@ static bool emit_gs_selector(struct builder *b, u32 i)
 static bool writes_gs_selector(const struct insn *in)
 {
     return (in->z.mnemonic == ZYDIS_MNEMONIC_POP || in->z.mnemonic == ZYDIS_MNEMONIC_MOV) &&
-           in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && in->op[0].reg.value == ZYDIS_REGISTER_GS;
+           in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           in->op[0].reg.value == ZYDIS_REGISTER_GS;
 }
 
 /* After an instruction that changed a segment base the guest states it anew. */
@@ -777,25 +803,25 @@ static bool emit_one(struct builder *b, u32 i)
     }
 }
 
-/* A straight line that ends in an indirect branch or a return always arrives at a gate: it needs none of its own. So does
- * one that ends in a call of such a line, as of an entry of the procedure linkage table. */
-static bool needs_gate(const struct builder *b)
+/* A straight line that ends in an indirect branch or a return arrives at a door or a landing, and so at a gate; so does one
+ * that ends in a call of such a line, as of an entry of the procedure linkage table. */
+static bool is_line(const struct builder *b)
 {
     const struct insn *last = &b->insn[b->n_insns - 1];
     for (u32 i = 0; i < b->n_insns; i++)
         if (b->insn[i].class == INSN_JCC)
-            return true;
-    if (b->falls_off || b->t->config.all_gates)
-        return true;
+            return false;
+    if (b->falls_off)
+        return false;
     switch (last->class) {
     case INSN_JMP_IND:
     case INSN_CALL_IND:
     case INSN_RET:
-        return false;
-    case INSN_CALL:
-        return !path_is_trampoline(b->t, last->target);
-    default:
         return true;
+    case INSN_CALL:
+        return path_is_trampoline(b->t, last->target);
+    default:
+        return false;
     }
 }
 
@@ -807,8 +833,8 @@ bool body_emit(struct builder *b, u32 *entry)
     b->r11_in = REG_NONE;
     b->call.field = NULL;
     *entry = cache_offset(b->t, emit_here(b->e));
-    if (needs_gate(b))
-        emit_gate(b, flags_live_in(b) != 0);
+    b->is_line = is_line(b);
+    emit_gate(b, flags_live_in(b) != 0);
     b->inner = cache_offset(b->t, emit_here(b->e));
     for (u32 i = 0; i < b->n_insns; i++)
         if (!emit_one(b, i)) {

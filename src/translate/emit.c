@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The instruction shapes of emitted code, by hand: they are few, and this is where translation time goes. */
+/* The instruction shapes of emitted code, by hand: they are few, and this is where translation time
+ * goes. */
 #include "translate/emit.h"
 #include "base/err.h"
 

@@ -49,7 +49,8 @@ static bool writes_segment(const struct insn *in)
 {
     for (int i = 0; i < in->z.operand_count; i++) {
         const ZydisDecodedOperand *o = &in->op[i];
-        if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+        if (o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+            (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
             ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_SEGMENT)
             return true;
     }
@@ -69,8 +70,8 @@ static enum insn_class classify(const struct insn *in)
             return INSN_REFUSED;
         return direct ? INSN_CALL : INSN_CALL_IND;
     case ZYDIS_CATEGORY_RET:
-        if (in->z.mnemonic != ZYDIS_MNEMONIC_RET || in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ||
-            in->z.operand_width != 64)
+        if (in->z.mnemonic != ZYDIS_MNEMONIC_RET ||
+            in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || in->z.operand_width != 64)
             return INSN_REFUSED;
         return INSN_RET;
     default:
@@ -177,13 +178,15 @@ static void note_memory(struct insn *in, const ZydisDecodedOperand *o)
 static bool clears_itself(const struct insn *in)
 {
     return (in->z.mnemonic == ZYDIS_MNEMONIC_XOR || in->z.mnemonic == ZYDIS_MNEMONIC_SUB) &&
-           in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && in->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           in->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
            in->op[0].reg.value == in->op[1].reg.value && in->op[0].size >= 32;
 }
 
 static bool is_string(const struct insn *in)
 {
-    return in->z.meta.category == ZYDIS_CATEGORY_STRINGOP || in->z.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
+    return in->z.meta.category == ZYDIS_CATEGORY_STRINGOP ||
+           in->z.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
 }
 
 static void note_operands(struct insn *in)
@@ -239,7 +242,8 @@ bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size)
     in->class = classify(in);
     in->is_rep = is_string(in) && has_rep(&in->z);
     in->target = 0;
-    if (in->class == INSN_JMP || in->class == INSN_JCC || in->class == INSN_JCX || in->class == INSN_CALL)
+    if (in->class == INSN_JMP || in->class == INSN_JCC || in->class == INSN_JCX ||
+        in->class == INSN_CALL)
         in->target = pc + in->len + (u64)in->op[0].imm.value.s;
     note_operands(in);
     note_flags(in);
@@ -271,15 +275,21 @@ static struct access from_operand(const struct insn *in, const ZydisDecodedOpera
         a.disp += (s64)(in->pc + in->len);
     if (in->z.address_width == 32)
         a.flags |= REF_ADDR32;
-    bool r = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ, w = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+    bool r = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ,
+         w = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
     a.kind = r && w ? REF_MODIFY : w ? REF_STORE : REF_LOAD;
     return a;
 }
 
 static struct access stack_access(u32 size, u8 kind, u8 base, s64 disp)
 {
-    return (struct access){.size = size, .kind = kind, .base = base, .index = REG_NONE, .seg = TERM_NONE,
-                           .disp = disp, .bit_reg = REG_NONE};
+    return (struct access){.size = size,
+                           .kind = kind,
+                           .base = base,
+                           .index = REG_NONE,
+                           .seg = TERM_NONE,
+                           .disp = disp,
+                           .bit_reg = REG_NONE};
 }
 
 /* Touches nothing although it names memory. */
@@ -317,8 +327,8 @@ static const ZydisDecodedOperand *visible_memory(const struct insn *in)
     return NULL;
 }
 
-/* Does the instruction take the faults of elements that its mask leaves out? The classes ending in NF do, and four that
- * Zydis 4.0 has in the wrong class. */
+/* Does the instruction take the faults of elements that its mask leaves out? The classes ending in
+ * NF do, and four that Zydis 4.0 has in the wrong class. */
 static bool ignores_mask_for_faults(const struct insn *in)
 {
     switch (in->z.mnemonic) {
@@ -384,8 +394,9 @@ static u8 mask_bits(const struct insn *in)
 /* A memory operand under an AVX-512 writemask. */
 static void apply_writemask(const struct insn *in, const ZydisDecodedOperand *o, struct access *a)
 {
-    if (in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX || in->z.avx.mask.reg == ZYDIS_REGISTER_NONE ||
-        in->z.avx.mask.reg == ZYDIS_REGISTER_K0 || ignores_mask_for_faults(in))
+    if (in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX ||
+        in->z.avx.mask.reg == ZYDIS_REGISTER_NONE || in->z.avx.mask.reg == ZYDIS_REGISTER_K0 ||
+        ignores_mask_for_faults(in))
         return;
     a->mask = in->z.avx.mask.reg;
     if (in->z.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID) {
@@ -400,7 +411,8 @@ static void apply_writemask(const struct insn *in, const ZydisDecodedOperand *o,
         a->kind = REF_STORE;
 }
 
-/* Gathers and scatters: data elements of the operand's size, indices of 4 or 8 bytes as the mnemonic says. */
+/* Gathers and scatters: data elements of the operand's size, indices of 4 or 8 bytes as the
+ * mnemonic says. */
 static bool index_width(ZydisMnemonic m, u8 *width)
 {
     switch (m) {
@@ -454,7 +466,8 @@ static int vsib_access(const struct insn *in, const ZydisDecodedOperand *o, stru
     return 1;
 }
 
-/* Instructions whose accesses do not follow from an ordinary operand. Returns -2 if this is not one of them. */
+/* Instructions whose accesses do not follow from an ordinary operand. Returns -2 if this is not one
+ * of them. */
 static int special_accesses(const struct insn *in, struct access *out)
 {
     const ZydisDecodedOperand *m = visible_memory(in);
@@ -511,7 +524,8 @@ static int special_accesses(const struct insn *in, struct access *out)
     case ZYDIS_MNEMONIC_XSAVEOPT64:
     case ZYDIS_MNEMONIC_XSAVEC:
     case ZYDIS_MNEMONIC_XSAVEC64: {
-        bool compact = in->z.mnemonic == ZYDIS_MNEMONIC_XSAVEC || in->z.mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
+        bool compact =
+            in->z.mnemonic == ZYDIS_MNEMONIC_XSAVEC || in->z.mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
         out[0] = from_operand(in, m);
         out[0].kind = REF_STORE;
         out[0].op = compact ? REF_XSAVEC : REF_XSAVE;
@@ -533,8 +547,10 @@ static int special_accesses(const struct insn *in, struct access *out)
     }
 }
 
-/* Stack operands are listed by Zydis as [rsp]; say where they are relative to rsp before the instruction. */
-static void place_stack_operand(const struct insn *in, const ZydisDecodedOperand *o, struct access *a)
+/* Stack operands are listed by Zydis as [rsp]; say where they are relative to rsp before the
+ * instruction. */
+static void place_stack_operand(const struct insn *in, const ZydisDecodedOperand *o,
+                                struct access *a)
 {
     if (o->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN) {
         if (in->z.mnemonic == ZYDIS_MNEMONIC_POP && a->base == RSP)

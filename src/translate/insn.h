@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One decoded instruction: what it is, which registers and flags it uses, what memory it touches. */
+/* One decoded instruction: what it is, which registers and flags it uses, what memory it touches.
+ */
 #ifndef INSN_H
 #define INSN_H
 
@@ -18,21 +19,31 @@ enum insn_class {
     INSN_CALL_IND, /* through a register or memory */
     INSN_RET,
     INSN_SYSCALL,
-    INSN_STATE, /* changes what the decoder carries besides rsp (a segment base): needs a state record after it */
+    INSN_STATE, /* changes what the decoder carries besides rsp (a segment base): needs a state
+                   record after it */
     INSN_TRAP,  /* always or nearly always faults: run as the last of its unit */
     INSN_REFUSED,
 };
 
-/* The six arithmetic flags as a small mask, in the upper half of a `live` mask whose lower half is the registers. */
-enum { FLAG_CF = 1, FLAG_PF = 2, FLAG_AF = 4, FLAG_ZF = 8, FLAG_SF = 16, FLAG_OF = 32, FLAGS_ALL = 63 };
-#define LIVE_FLAGS   (FLAGS_ALL << 16)
-#define LIVE_ALL     (LIVE_FLAGS | 0xffff)
-#define LIVE_REG(r)  (1u << (r))
+/* The six arithmetic flags as a small mask, in the upper half of a `live` mask whose lower half is
+ * the registers. */
+enum {
+    FLAG_CF = 1,
+    FLAG_PF = 2,
+    FLAG_AF = 4,
+    FLAG_ZF = 8,
+    FLAG_SF = 16,
+    FLAG_OF = 32,
+    FLAGS_ALL = 63
+};
+#define LIVE_FLAGS  (FLAGS_ALL << 16)
+#define LIVE_ALL    (LIVE_FLAGS | 0xffff)
+#define LIVE_REG(r) (1u << (r))
 
 #define REG_NONE 255
 
-/* One access as the instruction's operands state it, before symbolic execution. Registers are those before the
- * instruction; stack operands are already relative to the old rsp. */
+/* One access as the instruction's operands state it, before symbolic execution. Registers are those
+ * before the instruction; stack operands are already relative to the old rsp. */
 struct access {
     s64 disp;
     u32 size;
@@ -61,7 +72,8 @@ struct insn {
 
 /* Decode one instruction; false if the bytes are not one. `size` bytes are readable at `bytes`. */
 bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size);
-/* List what it touches, loads and modifies before stores; returns the count, or -1 if this version does not know. */
+/* List what it touches, loads and modifies before stores; returns the count, or -1 if this version
+ * does not know. */
 int insn_accesses(const struct insn *in, struct access out[ACCESS_LIMIT]);
 /* The number 0..15 of a general register of any width, or REG_NONE. */
 u8 insn_gpr(ZydisRegister r);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Links between units, and the two tables the program finds units in.
  *
- * An exit's jump alternates between two valid targets, its stub and the next unit, by one aligned 4-byte store; a jump
- * table entry alternates between the guest's miss entry and a door, by one 8-byte store. The program may be running
- * through either at the moment of the change. */
+ * An exit's jump alternates between two valid targets, its stub and the next unit, by one aligned
+ * 4-byte store; a jump table entry alternates between the guest's miss entry and a door, by one
+ * 8-byte store. The program may be running through either at the moment of the change. */
 #include "translate/state.h"
 
 u32 cache_offset(const struct translator *t, u64 cache_address)
@@ -20,24 +20,31 @@ void link_patch(struct translator *t, u32 exit, u32 to)
     t->stats.links += l->linked;
 }
 
-/* Every way round a loop passes a gate: only a branch forward, within one block of GATE_BLOCK bytes and out of a unit that
- * itself only went forward, may enter behind it. So at most one block's worth of records lies between two gates. */
-static bool may_skip_gate(const struct translator *t, u32 exit)
+/* Every way round a loop passes a gate, and what can be stored between two gates is bounded. A direct
+ * branch may enter a unit behind its gate only if
+ * - the unit is a line, which arrives at a gate by itself, at a door or a landing; or
+ * - it leads forward, within one block of GATE_BLOCK bytes, out of a unit that itself only went
+ *   forward: then the way ends with the block. */
+static bool may_skip_gate(const struct translator *t, u32 exit, const struct place *to)
 {
     const struct unit_exit *x = &t->table.exits.v[exit];
     const struct unit *u = &t->table.units.v[x->unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
-    if (x->kind != EXIT_DIRECT || x->is_call || x->insns == 0 || x->target / GATE_BLOCK != u->pc / GATE_BLOCK)
+    if (x->kind != EXIT_DIRECT || t->config.all_gates)
+        return false;
+    if (to->is_line)
+        return true;
+    if (x->is_call || x->insns == 0 || x->target / GATE_BLOCK != u->pc / GATE_BLOCK)
         return false;
     for (u32 i = 1; i < x->insns; i++)
         if (in[i].pc <= in[i - 1].pc)
             return false;
-    return x->target > in[x->insns - 1].pc && !t->config.all_gates;
+    return x->target > in[x->insns - 1].pc;
 }
 
 static u32 entry_for(const struct translator *t, u32 exit, const struct place *p)
 {
-    return may_skip_gate(t, exit) ? p->inner : p->entry;
+    return may_skip_gate(t, exit, p) ? p->inner : p->entry;
 }
 
 /* Link an exit to its target's unit, or let it wait for it. */
@@ -89,7 +96,8 @@ void publish(struct translator *t, const struct place *p)
         store_relaxed(&x->landing, p->landing);
         store_release(&x->pc, p->pc);
     }
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF), at = p->pc & (t->has_bmi2 ? JUMP_MASK : 0xffff);
+    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF),
+        at = p->pc & (t->has_bmi2 ? JUMP_MASK : 0xffff);
     if (p->door)
         store_release(&jump[at], t->cache + p->door);
     if (p->landing)

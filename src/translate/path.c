@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Which instructions make a unit, and whether its flags matter.
  *
- * A path runs straight on, through direct jumps, and past a few conditional branches (each a side exit), and ends at
- * anything whose next pc is not known, at a backward conditional branch (a loop: its body should be entered at its
- * head), when it would meet itself, or when it is long enough. */
+ * A path runs straight on, through direct jumps, and past a few conditional branches (each a side
+ * exit), and ends at anything whose next pc is not known, at a backward conditional branch (a loop:
+ * its body should be entered at its head), when it would meet itself, or when it is long enough. */
 #include "translate/state.h"
 
-/* Past how many conditional branches a unit goes on. Measured with bench/engine: see docs/architecture.md. */
+/* Past how many conditional branches a unit goes on. Measured with bench/engine: see
+ * docs/architecture.md. */
 enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 16, LOOK_DEPTH = 2 };
 
 static bool decode_at(struct translator *t, u64 pc, struct insn *in)
@@ -68,8 +69,9 @@ bool path_form(struct builder *b)
             return true;
         if (!decode_at(t, pc, in)) {
             b->next = pc;
-            return b->n_insns > 0 || err_set(b->err, "the bytes at 0x%llx are not an instruction this version knows",
-                                             (unsigned long long)pc) == 0;
+            return b->n_insns > 0 ||
+                   err_set(b->err, "the bytes at 0x%llx are not an instruction this version knows",
+                           (unsigned long long)pc) == 0;
         }
         slots += slot_bound(in);
         if (b->n_insns && slots > UNIT_SLOTS) {
@@ -105,7 +107,8 @@ bool path_is_trampoline(struct translator *t, u64 pc)
 
 /* -- Flags ------------------------------------------------------------------------------------ */
 
-/* Follow the code from pc until every flag in `undecided` was read or written; what stays open counts as read. */
+/* Follow the code from pc until every flag in `undecided` was read or written; what stays open
+ * counts as read. */
 static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
 {
     u32 live = 0;

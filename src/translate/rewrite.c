@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Register fields are patched in the original bytes, not re-encoded: what we do not understand stays as it was.
+/* Register fields are patched in the original bytes, not re-encoded: what we do not understand
+ * stays as it was.
  *
- * All stand-in registers are among rax, rcx, rdx, rbx, rsi, rdi: their numbers are below 8, so the extension bit of a
- * patched field is simply cleared, and none of them means something special in ModRM or SIB. */
+ * All stand-in registers are among rax, rcx, rdx, rbx, rsi, rdi: their numbers are below 8, so the
+ * extension bit of a patched field is simply cleared, and none of them means something special in
+ * ModRM or SIB. */
 #include "translate/rewrite.h"
 #include "base/err.h"
 
@@ -36,8 +38,9 @@ static void clear_extension(const struct insn *in, u8 *code, enum field f)
 static void set_vvvv(const struct insn *in, u8 *code, u8 reg)
 {
     const ZydisDecodedInstructionRaw *raw = &in->z.raw;
-    u8 *byte = in->z.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ? &code[raw->evex.offset + 2]
-                                                                 : &code[raw->vex.offset + raw->vex.size - 1];
+    u8 *byte = in->z.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX
+                   ? &code[raw->evex.offset + 2]
+                   : &code[raw->vex.offset + raw->vex.size - 1];
     *byte = (u8)((*byte & ~0x78) | ((~reg & 15) << 3));
 }
 
@@ -94,7 +97,8 @@ static bool register_field(const ZydisDecodedOperand *o, enum field *f)
 /* Put `reg` wherever the instruction names r11. */
 static bool replace_r11(const struct insn *in, u8 *code, u8 reg)
 {
-    if (in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY && in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_VEX &&
+    if (in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+        in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_VEX &&
         in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX)
         return false;
     bool has_sib = in->z.raw.sib.offset != 0;
@@ -140,13 +144,15 @@ bool insn_rip_target(const struct insn *in, u64 *target)
 bool insn_uses_gs(const struct insn *in)
 {
     for (int i = 0; i < in->z.operand_count; i++)
-        if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && in->op[i].mem.segment == ZYDIS_REGISTER_GS &&
+        if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+            in->op[i].mem.segment == ZYDIS_REGISTER_GS &&
             in->op[i].mem.type != ZYDIS_MEMOP_TYPE_AGEN)
             return true;
     return false;
 }
 
-/* Turn [rip + disp32] into [reg]: the displacement goes away, so the code becomes 4 bytes shorter. */
+/* Turn [rip + disp32] into [reg]: the displacement goes away, so the code becomes 4 bytes shorter.
+ */
 static size_t rip_to_register(const struct insn *in, u8 *code, size_t len, u8 reg)
 {
     u8 at = in->z.raw.disp.offset;

@@ -9,7 +9,8 @@
 /* What to change. Registers are REG_NONE where nothing is. */
 struct rewrite {
     u8 r11_as; /* the register that stands for the program's r11 */
-    u8 rip_as; /* the register that holds the address of a rip-relative operand too far away to reach */
+    u8 rip_as; /* the register that holds the address of a rip-relative operand too far away to
+                  reach */
 };
 
 /* The absolute address of a rip-relative operand; false if there is none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The rule of DEP: store a register only where the decoder could not compute it.
  *
- * A slot is stored with a plain mov through the record pointer, right before the instruction that needs it, so that
- * neither flags nor the program's stack are touched. */
+ * A slot is stored with a plain mov through the record pointer, right before the instruction that
+ * needs it, so that neither flags nor the program's stack are touched. */
 #include "translate/state.h"
 
 static s32 slot_at(u32 slot)
@@ -38,11 +38,13 @@ static ZydisMnemonic vector_store(const struct builder *b, ZydisRegister r, u16 
     case ZYDIS_REGCLASS_MMX:
         return ZYDIS_MNEMONIC_MOVQ;
     default:
-        return bytes == 64 || ZydisRegisterGetId(r) >= 16 ? ZYDIS_MNEMONIC_VMOVDQU64 : ZYDIS_MNEMONIC_VMOVDQU;
+        return bytes == 64 || ZydisRegisterGetId(r) >= 16 ? ZYDIS_MNEMONIC_VMOVDQU64
+                                                          : ZYDIS_MNEMONIC_VMOVDQU;
     }
 }
 
-/* Store a vector or mask register into consecutive slots; legacy SSE code must not meet a VEX instruction. */
+/* Store a vector or mask register into consecutive slots; legacy SSE code must not meet a VEX
+ * instruction. */
 static u8 store_vector(struct builder *b, ZydisRegister r, bool legacy)
 {
     u16 bytes = (u16)(ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, r) / 8);
@@ -56,7 +58,8 @@ static u8 store_vector(struct builder *b, ZydisRegister r, bool legacy)
     q.operands[0].mem.size = q.mnemonic == ZYDIS_MNEMONIC_KMOVW ? 2 : is_vector ? bytes : 8;
     q.operands[1].type = ZYDIS_OPERAND_TYPE_REGISTER;
     q.operands[1].reg.value = r;
-    if (q.mnemonic == ZYDIS_MNEMONIC_VMOVDQU64) { /* an EVEX move wants its mask operand spelled out: k0, none */
+    if (q.mnemonic ==
+        ZYDIS_MNEMONIC_VMOVDQU64) { /* an EVEX move wants its mask operand spelled out: k0, none */
         q.operand_count = 3;
         q.operands[2] = q.operands[1];
         q.operands[1].type = ZYDIS_OPERAND_TYPE_REGISTER;
@@ -81,7 +84,8 @@ static void resolve_address(struct builder *b, const struct access *a, struct re
         /* Too many terms together: store the registers themselves, then there are two. */
         if (a->base != REG_NONE)
             make_known(b, a->base);
-        if (a->index != REG_NONE && !values_address(&b->values, a->base, a->index, a->shift, a->disp, &v))
+        if (a->index != REG_NONE &&
+            !values_address(&b->values, a->base, a->index, a->shift, a->disp, &v))
             make_known(b, a->index);
         values_address(&b->values, a->base, a->index, a->shift, a->disp, &v);
     }
@@ -91,7 +95,8 @@ static void resolve_address(struct builder *b, const struct access *a, struct re
     r->disp = v.c;
 }
 
-/* XCOMP_BV, which tells the form of an xrstor's area, is in the program's memory: copy it into a slot. */
+/* XCOMP_BV, which tells the form of an xrstor's area, is in the program's memory: copy it into a
+ * slot. */
 static u8 store_xcomp(struct builder *b, const struct access *a)
 {
     ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_MOV, .operand_count = 2};
@@ -126,7 +131,8 @@ static u8 store_xcomp(struct builder *b, const struct access *a)
 }
 
 /* The extra slots of the special forms, stored before the instruction. */
-static void resolve_special(struct builder *b, const struct insn *in, const struct access *a, struct ref *r)
+static void resolve_special(struct builder *b, const struct insn *in, const struct access *a,
+                            struct ref *r)
 {
     bool legacy = in->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
     switch (a->op) {
@@ -165,7 +171,8 @@ static void resolve_vsib_base(struct builder *b, const struct access *a, struct 
     struct access base = *a;
     base.shift = 0;
     resolve_address(b, &base, r);
-    if (r->b != TERM_NONE) { /* the shift field is needed for the index: the base must be one term */
+    if (r->b !=
+        TERM_NONE) { /* the shift field is needed for the index: the base must be one term */
         make_known(b, a->base);
         resolve_address(b, &base, r);
     }
@@ -178,14 +185,23 @@ bool slots_before(struct builder *b, u32 i)
     if (b->t->config.events != EVENTS_memory)
         return true;
     int n = insn_accesses(in, a);
-    if (n < 0 || b->n_refs + (u32)n > UNIT_REFS || (n && a[0].op == REF_XRSTOR && a[0].seg == TERM_GS))
+    if (n < 0 || b->n_refs + (u32)n > UNIT_REFS ||
+        (n && a[0].op == REF_XRSTOR && a[0].seg == TERM_GS))
         return false;
     u8 count = in->is_rep && n ? store_register(b, RCX) : TERM_NONE;
     for (int k = 0; k < n; k++) {
         struct ref *r = &b->ref[b->n_refs++];
-        *r = (struct ref){.size = a[k].size, .insn = (u16)i, .kind = a[k].kind, .op = a[k].op, .seg = a[k].seg,
-                          .flags = a[k].flags, .count = a[k].count, .width = a[k].width, .x = count,
-                          .y = TERM_NONE, .z = TERM_NONE};
+        *r = (struct ref){.size = a[k].size,
+                          .insn = (u16)i,
+                          .kind = a[k].kind,
+                          .op = a[k].op,
+                          .seg = a[k].seg,
+                          .flags = a[k].flags,
+                          .count = a[k].count,
+                          .width = a[k].width,
+                          .x = count,
+                          .y = TERM_NONE,
+                          .z = TERM_NONE};
         if (a[k].vsib)
             resolve_vsib_base(b, &a[k], r);
         else
@@ -198,16 +214,18 @@ bool slots_before(struct builder *b, u32 i)
     return true;
 }
 
-/* A rep instruction may stop early (cmps, scas), and its pointers' end values tell the direction. */
+/* A rep instruction may stop early (cmps, scas), and its pointers' end values tell the direction.
+ */
 void slots_after(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     if (b->t->config.events != EVENTS_memory || !in->is_rep || !b->insn_refs[i])
         return;
-    bool may_stop = in->z.mnemonic == ZYDIS_MNEMONIC_CMPSB || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSW ||
-                    in->z.mnemonic == ZYDIS_MNEMONIC_CMPSD || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSQ ||
-                    in->z.mnemonic == ZYDIS_MNEMONIC_SCASB || in->z.mnemonic == ZYDIS_MNEMONIC_SCASW ||
-                    in->z.mnemonic == ZYDIS_MNEMONIC_SCASD || in->z.mnemonic == ZYDIS_MNEMONIC_SCASQ;
+    bool may_stop =
+        in->z.mnemonic == ZYDIS_MNEMONIC_CMPSB || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSW ||
+        in->z.mnemonic == ZYDIS_MNEMONIC_CMPSD || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSQ ||
+        in->z.mnemonic == ZYDIS_MNEMONIC_SCASB || in->z.mnemonic == ZYDIS_MNEMONIC_SCASW ||
+        in->z.mnemonic == ZYDIS_MNEMONIC_SCASD || in->z.mnemonic == ZYDIS_MNEMONIC_SCASQ;
     u8 after = may_stop ? store_register(b, RCX) : TERM_NONE;
     struct access a[ACCESS_LIMIT];
     int n = insn_accesses(in, a);

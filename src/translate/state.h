@@ -50,14 +50,15 @@ struct builder {
     u32 n_slots;
     u32 failed; /* the instruction that could not be emitted */
     u8 insn_refs[UNIT_INSNS];
-    u32 pad;     /* cache offset of the landing pad behind a call, 0 if the unit has none */
-    u64 pad_pc;  /* and the app pc it stands for */
-    u8 r11_in; /* the register that holds the program's r11 during the current instruction */
+    u32 pad;    /* cache offset of the landing pad behind a call, 0 if the unit has none */
+    u64 pad_pc; /* and the app pc it stands for */
+    u8 r11_in;  /* the register that holds the program's r11 during the current instruction */
     struct emit *e;
-    u32 inner;         /* cache offset behind the gate */
+    u32 inner;             /* cache offset behind the gate */
+    bool is_line;          /* see body.c */
     struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
-    u32 adjacent;      /* exit + 1 that runs on into the code emitted next, 0 if none */
-    u32 chain;         /* how many units may still follow this one without a jump */
+    u32 adjacent;          /* exit + 1 that runs on into the code emitted next, 0 if none */
+    u32 chain;             /* how many units may still follow this one without a jump */
 };
 
 struct translator {
@@ -97,14 +98,14 @@ bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
 
-/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump: what it leads to must
- * be emitted next, or body_late_jump be called. */
+/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
+ * what it leads to must be emitted next, or body_late_jump be called. */
 bool body_emit(struct builder *b, u32 *entry);
 /* The way to the callee of a call, behind the chain that the call is in. */
 void body_call_stub(struct translator *t, const struct call_site *c);
 void body_late_jump(struct translator *t, u32 exit);
-/* An entry for indirect branches to pc: verify rcx and restore; the caller adds the jump to the unit. Returns its
- * cache offset. */
+/* An entry for indirect branches to pc: verify rcx and restore; the caller adds the jump to the
+ * unit. Returns its cache offset. */
 u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
 
 /* link.c */

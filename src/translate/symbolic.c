@@ -62,7 +62,8 @@ static bool add_value(struct value *out, const struct value *x, u8 shift)
     return add_term(out, x->a, shift) && add_term(out, x->b, (u8)(x->shift + shift));
 }
 
-bool values_address(const struct values *v, u8 base, u8 index, u8 shift, s64 disp, struct value *out)
+bool values_address(const struct values *v, u8 base, u8 index, u8 shift, s64 disp,
+                    struct value *out)
 {
     *out = constant(disp);
     if (base != REG_NONE && !add_value(out, &v->reg[base], 0))
@@ -86,7 +87,8 @@ static struct value move_value(const struct values *v, const struct insn *in, u8
     u8 from;
     *to = insn_gpr(in->op[0].reg.value);
     if (in->op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && in->op[0].size >= 32)
-        return constant(in->op[0].size == 32 ? (s64)(u32)in->op[1].imm.value.u : in->op[1].imm.value.s);
+        return constant(in->op[0].size == 32 ? (s64)(u32)in->op[1].imm.value.u
+                                             : in->op[1].imm.value.s);
     if (in->op[0].size == 64 && is_reg64(&in->op[1], &from))
         return v->reg[from];
     return unknown;
@@ -122,7 +124,8 @@ static s64 stack_step(const struct insn *in)
     case ZYDIS_MNEMONIC_CALL:
         return -8;
     case ZYDIS_MNEMONIC_RET:
-        return 8 + (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s64)in->op[0].imm.value.u : 0);
+        return 8 +
+               (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s64)in->op[0].imm.value.u : 0);
     default:
         return 0;
     }
@@ -160,7 +163,8 @@ static bool computed(const struct values *v, const struct insn *in, u8 *to, stru
         break;
     }
     bool clears = (in->z.mnemonic == ZYDIS_MNEMONIC_XOR || in->z.mnemonic == ZYDIS_MNEMONIC_SUB) &&
-                  o[1].type == ZYDIS_OPERAND_TYPE_REGISTER && o[0].reg.value == o[1].reg.value && o[0].size >= 32;
+                  o[1].type == ZYDIS_OPERAND_TYPE_REGISTER && o[0].reg.value == o[1].reg.value &&
+                  o[0].size >= 32;
     *to = insn_gpr(o[0].reg.value);
     *out = constant(0);
     return clears && *to != REG_NONE;
@@ -178,7 +182,8 @@ void values_step(struct values *v, const struct insn *in)
     if (known)
         v->reg[to] = out;
     if (step) {
-        bool pops_rsp = in->z.mnemonic == ZYDIS_MNEMONIC_POP && in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        bool pops_rsp = in->z.mnemonic == ZYDIS_MNEMONIC_POP &&
+                        in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
                         insn_gpr(in->op[0].reg.value) == RSP;
         if (!pops_rsp)
             v->reg[RSP] = plus(rsp, step);

@@ -25,6 +25,7 @@ void values_stored(struct values *v, u8 reg, u8 slot);
 /* Apply one instruction. */
 void values_step(struct values *v, const struct insn *in);
 /* base + (index << shift) + disp, if the decoder can compute it; registers may be REG_NONE. */
-bool values_address(const struct values *v, u8 base, u8 index, u8 shift, s64 disp, struct value *out);
+bool values_address(const struct values *v, u8 base, u8 index, u8 shift, s64 disp,
+                    struct value *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The translator: from a request to a unit in the cache, its links, and the units that will be asked for next. */
+/* The translator: from a request to a unit in the cache, its links, and the units that will be
+ * asked for next. */
 #include "translate/translate.h"
 #include "translate/state.h"
 
@@ -35,12 +36,12 @@ static void init_jump_table(struct translator *t)
 }
 
 /* The decoder reads the table while we append to it, so its arrays must never move. */
-#define RESERVE(vec, elements)                                                                     \
-    do {                                                                                           \
-        (vec)->cap = (elements);                                                                   \
-        (vec)->v = mmap(NULL, (vec)->cap * sizeof *(vec)->v, PROT_READ | PROT_WRITE,               \
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);                       \
-        check((void *)(vec)->v != MAP_FAILED);                                                     \
+#define RESERVE(vec, elements)                                                       \
+    do {                                                                             \
+        (vec)->cap = (elements);                                                     \
+        (vec)->v = mmap(NULL, (vec)->cap * sizeof *(vec)->v, PROT_READ | PROT_WRITE, \
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);         \
+        check((void *)(vec)->v != MAP_FAILED);                                       \
     } while (0)
 #define RELEASE(vec) munmap((vec)->v, (vec)->cap * sizeof *(vec)->v)
 
@@ -72,7 +73,8 @@ struct translator *translator_new(const struct translate_config *config)
     s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
     /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
     t->hot = (struct emit){.p = cache + 64, .end = cache + HOT_SIZE, .to_app = to_app};
-    t->cold = (struct emit){.p = cache + HOT_SIZE, .end = cache + WIRE_CACHE_SIZE, .to_app = to_app};
+    t->cold =
+        (struct emit){.p = cache + HOT_SIZE, .end = cache + WIRE_CACHE_SIZE, .to_app = to_app};
     reserve_table(&t->table);
     detect_features(t);
     init_jump_table(t);
@@ -90,7 +92,8 @@ void translator_free(struct translator *t)
 
 /* -- One unit --------------------------------------------------------------------------------- */
 
-/* Emit, and where an instruction in the middle cannot be translated, end the unit before it and emit again. */
+/* Emit, and where an instruction in the middle cannot be translated, end the unit before it and
+ * emit again. */
 static bool emit_or_shorten(struct builder *b, u32 *entry)
 {
     struct emit hot = b->t->hot, cold = b->t->cold;
@@ -113,7 +116,8 @@ static void commit_insns(struct builder *b, struct unit *u)
     u->n_insns = b->n_insns;
     for (u32 i = 0; i < b->n_insns; i++) {
         const struct insn *in = &b->insn[i];
-        struct unit_insn x = {.pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .bytes = (u32)table->code.n};
+        struct unit_insn x = {
+            .pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .bytes = (u32)table->code.n};
         vec_push(&table->insns, x);
         memcpy(vec_grow(&table->code, in->len), in->bytes, in->len);
         b->t->stats.app_bytes += in->len;
@@ -156,6 +160,7 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->unit = number + 1;
     p->entry = entry;
     p->inner = b->inner;
+    p->is_line = b->is_line;
     struct chained *c = &t->chained[t->n_chained++];
     *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
     c->call.exit += t->table.units.v[number].exit0;
@@ -196,7 +201,8 @@ static bool has_room(struct translator *t, struct err *e)
     bool full = t->hot.end - t->hot.p < UNIT_ROOM || t->cold.end - t->cold.p < UNIT_ROOM ||
                 t->table.exits.n + UNIT_EXITS + FIRST_EXIT_ID > EXIT_ID_LIMIT ||
                 t->table.units.n == UNITS_CAP || t->table.insns.n + UNIT_INSNS > INSNS_CAP ||
-                t->table.refs.n + UNIT_REFS > REFS_CAP || t->table.code.n + UNIT_INSNS * 15 > CODE_CAP ||
+                t->table.refs.n + UNIT_REFS > REFS_CAP ||
+                t->table.code.n + UNIT_INSNS * 15 > CODE_CAP ||
                 t->places.n > (3u << WIRE_INDEX_LOG2) / 4;
     if (full)
         err_set(e, "the code cache is full after %llu units", (unsigned long long)t->stats.units);
@@ -222,7 +228,8 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
     return true;
 }
 
-/* Translate the unit at pc, and after it, without a jump between them, those that its last exit runs on into. */
+/* Translate the unit at pc, and after it, without a jump between them, those that its last exit
+ * runs on into. */
 static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct err *e)
 {
     struct emit before = t->hot;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The translator's door: app bytes in, code in the cache and a unit table out. Ordinary C, one thread, no program needed:
- * a test can run it on plain bytes. */
+/* The translator's door: app bytes in, code in the cache and a unit table out. Ordinary C, one
+ * thread, no program needed: a test can run it on plain bytes. */
 #ifndef TRANSLATE_H
 #define TRANSLATE_H
 
@@ -15,7 +15,8 @@ struct guest_points {
     u64 exit;     /* r11 = exit id */
     u64 gate;     /* r11 = cache address to go on at */
     u64 state;    /* the same, and write a state record */
-    u64 indirect; /* a jump or call missed; its target and the program's r10 are in the thread block */
+    u64 indirect; /* a jump or call missed; its target and the program's r10 are in the thread block
+                   */
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
 };
@@ -24,16 +25,16 @@ struct translate_config {
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
     void *ctx;
-    u8 *wire;  /* our mapping of the shared pages, WIRE_SIZE bytes */
-    u64 base;  /* where the program maps them */
-    u64 jump;  /* where the program maps the jump tables, below 2 GB */
+    u8 *wire; /* our mapping of the shared pages, WIRE_SIZE bytes */
+    u64 base; /* where the program maps them */
+    u64 jump; /* where the program maps the jump tables, below 2 GB */
     struct guest_points guest;
     enum events_level events;
-    bool no_link;    /* stress: every exit asks */
-    bool no_ahead;   /* stress: translate only what is asked for */
-    bool all_gates;  /* stress: no link goes behind a gate */
-    bool strict;     /* returns are jumps: no cache address is ever written to the program's stack */
-    u32 unit_insns;  /* the most instructions in a unit; 0 for the default */
+    bool no_link;   /* stress: every exit asks */
+    bool no_ahead;  /* stress: translate only what is asked for */
+    bool all_gates; /* stress: no link goes behind a gate */
+    bool strict;    /* returns are jumps: no cache address is ever written to the program's stack */
+    u32 unit_insns; /* the most instructions in a unit; 0 for the default */
     u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */
 };
 
@@ -49,10 +50,12 @@ void translator_free(struct translator *t);
 /* How the program came to a pc: that decides which entry it needs next time. */
 enum arrival { BY_LINK, BY_JUMP, BY_RETURN };
 
-/* Return where the unit at pc starts, translating it if need be, with an entry for its kind of arrival in the tables.
- * 0 with a sentence if it cannot be translated. */
-struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arrival by, struct err *e);
-/* The same for what an exit leads to; links the exit. The exit id comes from the program: it is checked. */
+/* Return where the unit at pc starts, translating it if need be, with an entry for its kind of
+ * arrival in the tables. 0 with a sentence if it cannot be translated. */
+struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arrival by,
+                             struct err *e);
+/* The same for what an exit leads to; links the exit. The exit id comes from the program: it is
+ * checked. */
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The unit table: what each exit of each unit means. Written by the translator, read by the decoder, kept in the trace.
+/* The unit table: what each exit of each unit means. Written by the translator, read by the
+ * decoder, kept in the trace.
  *
- * A unit is a path of instructions with one entry. Each exit leaves after a prefix of the path, so an exit is just
- * "how many instructions, references and slots": the prefix says the rest. */
+ * A unit is a path of instructions with one entry. Each exit leaves after a prefix of the path, so
+ * an exit is just "how many instructions, references and slots": the prefix says the rest. */
 #ifndef UNIT_H
 #define UNIT_H
 
@@ -20,16 +21,20 @@ enum term {
 
 enum ref_kind { REF_LOAD, REF_STORE, REF_MODIFY };
 
-/* How a reference's accesses follow from its terms. Plain: one access at seg + a + (b << shift) + disp. */
+/* How a reference's accesses follow from its terms. Plain: one access at seg + a + (b << shift) +
+ * disp. */
 enum ref_op {
     REF_PLAIN,
-    REF_BIT,    /* bt m,r: slot x is the bit offset; the access is the operand-sized cell that holds the bit */
+    REF_BIT,    /* bt m,r: slot x is the bit offset; the access is the operand-sized cell that holds
+                   the bit */
     REF_XLAT,   /* the low byte of slot x is added to the address */
-    REF_REP,    /* a rep string operand: slot x = count before, y = count after, z = pointer after (direction) */
+    REF_REP,    /* a rep string operand: slot x = count before, y = count after, z = pointer after
+                   (direction) */
     REF_MASK_K, /* vector operand under a k mask in slot x: `count` elements of `size` bytes */
     REF_PACK_K, /* compress/expand: as many packed elements as bits set in the k mask */
     REF_ANY_K,  /* one access if any of the low `count` bits of the k mask is set */
-    REF_MASK_V, /* vector operand under the sign bits of the mask vector that starts in slot x; mask elements `width` */
+    REF_MASK_V, /* vector operand under the sign bits of the mask vector that starts in slot x; mask
+                   elements `width` */
     REF_INDEX_K, /* gather/scatter: index vector from slot y, elements `width`; k mask in slot x */
     REF_INDEX_V, /* the same with a mask vector of `size`-byte elements from slot x */
     REF_XSAVE,   /* size from the component mask: slots x (eax) and y (edx), standard form */
@@ -41,7 +46,8 @@ enum ref_op {
 
 enum {
     REF_PAIRED = 1, /* the next reference takes turns with this one, iteration by iteration */
-    REF_ADDR32 = 2, /* the effective address is truncated to 32 bits before the segment base is added */
+    REF_ADDR32 =
+        2, /* the effective address is truncated to 32 bits before the segment base is added */
 };
 
 struct ref {
@@ -65,7 +71,14 @@ struct unit_insn {
     u32 bytes; /* offset of its bytes in the table's code */
 };
 
-enum exit_kind { EXIT_DIRECT, EXIT_INDIRECT, EXIT_SYSCALL, EXIT_STATE, EXIT_LANDING, EXIT_KIND_LIMIT };
+enum exit_kind {
+    EXIT_DIRECT,
+    EXIT_INDIRECT,
+    EXIT_SYSCALL,
+    EXIT_STATE,
+    EXIT_LANDING,
+    EXIT_KIND_LIMIT
+};
 
 struct unit_exit {
     u32 unit;
@@ -96,7 +109,8 @@ struct unit_table {
 };
 
 void unit_table_fini(struct unit_table *t);
-/* Check that every index points inside the table and every field is in range: a table from a file is input. */
+/* Check that every index points inside the table and every field is in range: a table from a file
+ * is input. */
 const char *unit_table_fault(const struct unit_table *t);
 
 #endif

@@ -1,66 +1,77 @@
 /* SPDX-License-Identifier: MIT */
-/* Where things lie in the shared pages, as plain numbers, for C, for assembly and for emitted code alike. */
+/* Where things lie in the shared pages, as plain numbers, for C, for assembly and for emitted code
+ * alike. */
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
 #define WIRE_VERSION 1
 
-/* One memfd holds everything both sides share; the program maps its parts side by side at one base address, close
- * enough to the executable that emitted code reaches its data, and each part to the others, with 32-bit offsets:
+/* One memfd holds everything both sides share; the program maps its parts side by side at one base
+ * address, close enough to the executable that emitted code reaches its data, and each part to the
+ * others, with 32-bit offsets:
  *
- *   base -> | guest text R-X | control, threads RW | index R-- | (jump tables) | targets R-- | cache R-X | buffers RW |
+ *   base -> | guest text R-X | control, threads RW | index R-- | (jump tables) | targets R-- |
+ * cache R-X | buffers RW |
  *
- * Only the jump tables are mapped elsewhere: below 2 GB, so that emitted code can index them without a base register. */
+ * Only the jump tables are mapped elsewhere: below 2 GB, so that emitted code can index them
+ * without a base register. */
 #define WIRE_GUEST_OFF   0x0
 #define WIRE_GUEST_SIZE  0x20000
 #define WIRE_CTL_OFF     (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
 #define WIRE_CTL_SIZE    0x10000
 #define WIRE_THREAD_OFF  (WIRE_CTL_OFF + WIRE_CTL_SIZE)
-#define WIRE_THREAD_SIZE 0x10000 /* one thread's block; the rest is its guest stack, growing down */
-#define WIRE_THREADS     1
-#define WIRE_INDEX_OFF   0x100000
-#define WIRE_INDEX_LOG2  20
-#define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
-#define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
-#define WIRE_JUMP_LOG2   18
-#define WIRE_JUMP_SIZE   (8ul << WIRE_JUMP_LOG2)
-#define WIRE_JUMP_AREA   (2 * WIRE_JUMP_SIZE) /* one table for jumps and calls, one behind it for returns */
-#define WIRE_TARGET_OFF  (WIRE_JUMP_OFF + WIRE_JUMP_AREA)
-#define WIRE_TARGET_SIZE (8ul << 24) /* one per exit id: the app pc it leads to, so that the guest can leave alone */
-#define WIRE_CACHE_OFF   (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
-#define WIRE_CACHE_SIZE  0x20000000ul
-#define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
-#define WIRE_BUF_AREA    0x4000000ul
-#define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
+#define WIRE_THREAD_SIZE 0x10000 /* one thread's block; the rest is its guest stack, growing down \
+                                  */
+#define WIRE_THREADS    1
+#define WIRE_INDEX_OFF  0x100000
+#define WIRE_INDEX_LOG2 20
+#define WIRE_INDEX_SIZE (24ul << WIRE_INDEX_LOG2)
+#define WIRE_JUMP_OFF   (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
+#define WIRE_JUMP_LOG2  18
+#define WIRE_JUMP_SIZE  (8ul << WIRE_JUMP_LOG2)
+#define WIRE_JUMP_AREA \
+    (2 * WIRE_JUMP_SIZE) /* one table for jumps and calls, one behind it for returns */
+#define WIRE_TARGET_OFF (WIRE_JUMP_OFF + WIRE_JUMP_AREA)
+#define WIRE_TARGET_SIZE \
+    (8ul << 24) /* one per exit id: the app pc it leads to, so that the guest can leave alone */
+#define WIRE_CACHE_OFF  (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
+#define WIRE_CACHE_SIZE 0x20000000ul
+#define WIRE_BUF_OFF    (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
+#define WIRE_BUF_AREA   0x4000000ul
+#define WIRE_SIZE       (WIRE_BUF_OFF + WIRE_BUF_AREA)
 
 /* The thread block, addressed through gs. The first 64 bytes are what hot code touches. */
-#define T_LIMIT     0x00 /* the gate: a unit may run while the record pointer is not above this */
-#define T_APP_R11   0x08 /* the program's r11; the register itself is the record pointer */
-#define T_R10       0x10 /* the program's r10 on the way through an indirect branch */
-#define T_TARGET    0x18 /* and where that branch goes */
-#define T_SPILL0    0x20 /* scratch registers of emitted code */
-#define T_SPILL1    0x28
-#define T_SPILL2    0x100
-#define T_SPILL3    0x108
-#define T_PTR       0x30 /* the record pointer while the thread is outside the cache */
-#define T_APP_GS    0x38 /* the program's gs base; the real one is ours */
-#define T_REASON    0x40 /* exit id, or cache address, handed over in r11 */
-#define T_RESUME    0x48 /* cache address where the thread goes on */
-#define T_SELF      0x50 /* linear address of this block */
-#define T_PC        0x58 /* the program's pc while it is outside the cache */
-#define T_FLAGS     0x60
-#define T_RESULT    0x68 /* a system call's result on its way back */
-#define T_CLONING   0x70 /* set around a call that makes a task; the new task clears it when it needs us no more */
+#define T_LIMIT   0x00 /* the gate: a unit may run while the record pointer is not above this */
+#define T_APP_R11 0x08 /* the program's r11; the register itself is the record pointer */
+#define T_R10     0x10 /* the program's r10 on the way through an indirect branch */
+#define T_TARGET  0x18 /* and where that branch goes */
+#define T_SPILL0  0x20 /* scratch registers of emitted code */
+#define T_SPILL1  0x28
+#define T_SPILL2  0x100
+#define T_SPILL3  0x108
+#define T_PTR     0x30 /* the record pointer while the thread is outside the cache */
+#define T_APP_GS  0x38 /* the program's gs base; the real one is ours */
+#define T_REASON  0x40 /* exit id, or cache address, handed over in r11 */
+#define T_RESUME  0x48 /* cache address where the thread goes on */
+#define T_SELF    0x50 /* linear address of this block */
+#define T_PC      0x58 /* the program's pc while it is outside the cache */
+#define T_FLAGS   0x60
+#define T_RESULT  0x68 /* a system call's result on its way back */
+#define T_CLONING                                                                                \
+    0x70 /* set around a call that makes a task; the new task clears it when it needs us no more \
+          */
 #define T_JUMP_MASK 0x78 /* which bits of a target index the jump table */
 #define T_REGS      0x80 /* the 16 general registers in hardware order; slot 11 is unused */
 #define T_STACK_TOP WIRE_THREAD_SIZE
 
-/* Units within one such block of code may follow each other without passing a gate; a buffer keeps room for all that a
- * block and one more unit can store: at worst a 5-byte instruction stores 160 bytes. */
+/* Units within one such block of code may follow each other without passing a gate; a buffer keeps
+ * room for all that a block and one more unit can store: at worst a 5-byte instruction stores 160
+ * bytes. */
 #define GATE_BLOCK   1024
 #define BUFFER_SLACK 49152
 
-/* Byte offset of a record's first slot, and the shape of its header: exit id above, number of slots below. */
+/* Byte offset of a record's first slot, and the shape of its header: exit id above, number of slots
+ * below. */
 #define RECORD_SLOTS_AT   4
 #define RECORD_ID_SHIFT   8
 #define RECORD_SLOT_LIMIT 255

@@ -68,17 +68,19 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 
 #define BUFFER_COUNT_LIMIT 64
 
-/* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it, sets its
- * length and pushes its number into the ring; the host drains the ring in order, zeroes, sets the bit again. */
+/* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it,
+ * sets its length and pushes its number into the ring; the host drains the ring in order, zeroes,
+ * sets the bit again. */
 struct control {
     union {
-        u32 host_life; /* the lock word of a robust mutex the host holds; the kernel marks it when the host dies */
+        u32 host_life; /* the lock word of a robust mutex the host holds; the kernel marks it when
+                          the host dies */
         u64 room[8];
     };
     u32 version;
-    u32 events;       /* enum events_level: what units record; read by the guest for its own records */
-    u32 spin;         /* how long to spin before sleeping, in pauses */
-    u32 bell;         /* futex; counts requests posted */
+    u32 events; /* enum events_level: what units record; read by the guest for its own records */
+    u32 spin;   /* how long to spin before sleeping, in pauses */
+    u32 bell;   /* futex; counts requests posted */
     u32 host_sleeps;  /* nonzero while the translator sleeps on the bell */
     u32 drain_bell;   /* futex; counts buffers published */
     u32 drain_sleeps; /* nonzero while the drain sleeps on its bell */
@@ -86,25 +88,26 @@ struct control {
     u32 guest_waits;  /* threads waiting for a free buffer */
     u32 buffer_size;
     u32 buffer_count;
-    u64 base;         /* where the wire is mapped in the program */
-    u64 jump;         /* where the jump tables are mapped in the program */
-    u64 free;         /* bitmap of free buffers */
-    u64 published;    /* buffers pushed into the ring so far */
-    u64 ring[BUFFER_COUNT_LIMIT];          /* sequence << 8 | buffer, release-stored */
-    u32 length[BUFFER_COUNT_LIMIT];        /* bytes used, when published */
-    u32 owner[BUFFER_COUNT_LIMIT];         /* thread number + 1 while claimed, 0 when free */
-    u64 n_waits;                           /* how often a thread found no free buffer */
-    char last_words[128];                  /* guest_die */
+    u64 base;                       /* where the wire is mapped in the program */
+    u64 jump;                       /* where the jump tables are mapped in the program */
+    u64 free;                       /* bitmap of free buffers */
+    u64 published;                  /* buffers pushed into the ring so far */
+    u64 ring[BUFFER_COUNT_LIMIT];   /* sequence << 8 | buffer, release-stored */
+    u32 length[BUFFER_COUNT_LIMIT]; /* bytes used, when published */
+    u32 owner[BUFFER_COUNT_LIMIT];  /* thread number + 1 while claimed, 0 when free */
+    u64 n_waits;                    /* how often a thread found no free buffer */
+    char last_words[128];           /* guest_die */
 };
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 
-/* The index: open addressing by app pc, written by the host, read by the guest on a jump-table miss. Offsets are
- * relative to the start of the cache; an entry is live once pc is set (stored last). */
+/* The index: open addressing by app pc, written by the host, read by the guest on a jump-table
+ * miss. Offsets are relative to the start of the cache; an entry is live once pc is set (stored
+ * last). */
 struct index_entry {
     u64 pc;
-    u32 entry; /* unit entry */
-    u32 door;  /* entry for indirect jumps and calls, which verifies rcx == pc; 0 if none yet */
+    u32 entry;   /* unit entry */
+    u32 door;    /* entry for indirect jumps and calls, which verifies rcx == pc; 0 if none yet */
     u32 landing; /* the same for returns */
     u32 pad;
 };

@@ -1715,6 +1715,36 @@ static void our_own_code_translates_soundly(void)
     }
 }
 
+/* Whether an area is compacted stands in the program's memory, 520 bytes into it: that is read, with the same address. */
+CODE(xrstor, "xrstor [ebx + ecx * 2 + 8]; xrstor fs:[rdi + 8]; xrstor [rsi + r11 * 4 - 0x1000]; ret")
+CODE(xrstor_far, "xrstor [rax + 0x7fffffff]; xrstor [rcx + rsi * 8 + 0x7ffffdf8]; xrstor [r11 + 0x7fffff00]; xrstor [rip]; ret")
+static void the_form_of_an_xrstor_area_is_read_where_it_stands(void)
+{
+    static const struct {
+        ZydisRegister base, index, segment;
+        s64 disp;
+    } want[] = {{ZYDIS_REGISTER_EBX, ZYDIS_REGISTER_ECX, ZYDIS_REGISTER_DS, 8 + 520},
+                {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_NONE, ZYDIS_REGISTER_FS, 8 + 520},
+                {ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_DS, 520 - 0x1000}};
+    struct bench b;
+    struct piece p;
+    TRANSLATE(&b, xrstor, NEAR, EVENTS_memory);
+    for (size_t k = 0; k < ARRAY_LEN(want); k++) {
+        bool found = false;
+        for (u32 i = 0; !found && find(&b, ZYDIS_MNEMONIC_MOV, i, &p); i++) {
+            const ZydisDecodedOperandMem *m = &p.op[1].mem;
+            found = p.op[1].type == ZYDIS_OPERAND_TYPE_MEMORY && m->base == want[k].base && m->index == want[k].index &&
+                    m->segment == want[k].segment && m->disp.value == want[k].disp;
+        }
+        CHECK_CASE(found, "xrstor %zu", k);
+    }
+    bench_close(&b);
+    TRANSLATE(&b, xrstor_far, NEAR, EVENTS_memory);
+    CHECK(b.table->refs.n == 5);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
 int main(void)
 {
     wire = reserve(WIRE_SIZE);
@@ -1770,5 +1800,6 @@ int main(void)
     the_return_address_is_pushed_as_the_program_has_it();
     the_program_can_look_up_where_an_exit_leads();
     our_own_code_translates_soundly();
+    the_form_of_an_xrstor_area_is_read_where_it_stands();
     return test_end("translate");
 }
