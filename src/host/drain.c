@@ -105,7 +105,11 @@ static bool drain_one(struct drain *d)
     if (!__atomic_compare_exchange_n(&s->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return true;
-    u32 used = MIN(load_relaxed(&c->length[i]), c->buffer_size);
+    u32 length = load_relaxed(&c->length[i]), used = MIN(length, c->buffer_size);
+    if (length > c->buffer_size && !d->undecodable) {
+        d->undecodable = true;
+        err_set(&d->decode_error, "a thread wrote beyond the end of its buffer");
+    }
     sink(d, load_relaxed(&c->owner[i]) - 1, buffer(s, i), used);
     give_back(s, i, used);
     return true;

@@ -63,7 +63,6 @@ struct thread {
     u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls; /* for --stats */
 };
 
-#define REGS(t, n) ((t)->regs[n])
 enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
 #define BUFFER_COUNT_LIMIT 64
@@ -96,7 +95,6 @@ struct control {
     u32 length[BUFFER_COUNT_LIMIT]; /* bytes used, when published */
     u32 owner[BUFFER_COUNT_LIMIT];  /* thread number + 1 while claimed, 0 when free */
     u64 n_waits;                    /* how often a thread found no free buffer */
-    char last_words[128];           /* guest_die */
 };
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
