@@ -102,7 +102,8 @@ static bool shape_of(struct plans *p, const struct ref *r, u32 *base, struct sha
 {
     *out = (struct shape){.a = r->a, .b = r->b, .shift = r->shift};
     s64 disp = r->disp;
-    if (r->op != REF_PLAIN || (r->flags & REF_ADDR32) || r->seg == TERM_GS)
+    if (r->op != REF_PLAIN || (r->flags & REF_ADDR32) || r->seg == TERM_GS || r->a == TERM_GS ||
+        r->b == TERM_GS)
         return false;
     if (r->seg != TERM_NONE) { /* the segment base takes a free place among the terms */
         if (out->a != TERM_NONE && out->b != TERM_NONE)

@@ -65,7 +65,7 @@ static u32 add_exit(struct builder *b, u32 n, enum exit_kind kind, u64 target)
     u32 k = b->n_exits++;
     fill_exit(b, k, n, kind, target);
     b->link[k] = (struct link){0};
-    if (target)
+    if (kind != EXIT_INDIRECT) /* a branch to address 0 asks like any other */
         b->link[k].stub = emit_ask_stub(b, k);
     return k;
 }
@@ -92,7 +92,8 @@ static bool runs_on(struct builder *b, u32 k)
 {
     u64 target = b->exit[k].target;
     struct translator *t = b->t;
-    if (!b->chain || t->config.no_link || target == b->pc || places_get(&t->places, target)->unit)
+    if (!target || !b->chain || t->config.no_link || target == b->pc ||
+        places_get(&t->places, target)->unit)
         return false;
     b->adjacent = k + 1;
     return true;
@@ -428,14 +429,16 @@ static bool emit_target_load(struct builder *b, u32 i)
     if (!slots_before(b, i))
         return refuse(b, in);
     b->r11_in = REG_NONE;
-    if (insn_rip_target(in, &address) && !is_near(b, address) && !through_gs) {
-        emit_imm(b->e, R10, address);
-        emit_load(b->e, R10, R10, 0);
-        return true;
-    }
     if (through_gs && !emit_enter_gs(b, in, &loan))
         return refuse(b, in);
-    rewrite_target_load(b->e, in, R10, rw);
+    if (insn_rip_target(in, &address) && !is_near(b, address)) {
+        emit_imm(b->e, R10, address);
+        if (through_gs || in->op[0].mem.segment == ZYDIS_REGISTER_FS)
+            emit_8(b->e, through_gs ? 0x65 : 0x64);
+        emit_load(b->e, R10, R10, 0);
+    } else {
+        rewrite_target_load(b->e, in, R10, rw);
+    }
     if (through_gs)
         emit_leave_gs(b, &loan);
     give_back(b, &loan);
@@ -717,8 +720,15 @@ static void emit_gsbase(struct builder *b, const struct insn *in)
 static bool emit_gs_selector(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
+    struct loan loan = {.n = 0};
+    if (records(b) && in->names & LIVE_REG(R11)) {
+        b->r11_in = borrow(b, in, &loan, true);
+        emit_gs_load(b->e, b->r11_in, T_APP_R11);
+    }
     if (!slots_before(b, i))
         return refuse(b, in);
+    give_back(b, &loan);
+    b->r11_in = REG_NONE;
     const u8 clear[] = {0x65, 0x48, 0xc7, 0x04, 0x25}; /* mov qword gs:[T_APP_GS], 0 */
     emit_bytes(b->e, clear, sizeof clear);
     emit_32(b->e, T_APP_GS);
@@ -803,8 +813,9 @@ static bool emit_one(struct builder *b, u32 i)
     }
 }
 
-/* A straight line that ends in an indirect branch or a return arrives at a door or a landing, and so at a gate; so does one
- * that ends in a call of such a line, as of an entry of the procedure linkage table. */
+/* A straight line that ends in an indirect branch or a return arrives at a door or a landing, and
+ * so at a gate; so does one that ends in a call of such a line, as of an entry of the procedure
+ * linkage table. */
 static bool is_line(const struct builder *b)
 {
     const struct insn *last = &b->insn[b->n_insns - 1];

@@ -39,6 +39,7 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic m)
     case ZYDIS_MNEMONIC_IRETD:
     case ZYDIS_MNEMONIC_IRETQ:
     case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_LGS:
         return INSN_REFUSED;
     default:
         return INSN_PLAIN;

@@ -20,8 +20,8 @@ void link_patch(struct translator *t, u32 exit, u32 to)
     t->stats.links += l->linked;
 }
 
-/* Every way round a loop passes a gate, and what can be stored between two gates is bounded. A direct
- * branch may enter a unit behind its gate only if
+/* Every way round a loop passes a gate, and what can be stored between two gates is bounded. A
+ * direct branch may enter a unit behind its gate only if
  * - the unit is a line, which arrives at a gate by itself, at a door or a landing; or
  * - it leads forward, within one block of GATE_BLOCK bytes, out of a unit that itself only went
  *   forward: then the way ends with the block. */

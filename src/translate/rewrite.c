@@ -28,6 +28,9 @@ static void clear_extension(const struct insn *in, u8 *code, enum field f)
     case ZYDIS_INSTRUCTION_ENCODING_EVEX:
         code[raw->evex.offset + 1] |= vex_bit;
         break;
+    case ZYDIS_INSTRUCTION_ENCODING_XOP:
+        code[raw->xop.offset + 1] |= vex_bit;
+        break;
     default:
         if (in->z.attributes & ZYDIS_ATTRIB_HAS_REX)
             code[raw->rex.offset] &= (u8)~rex_bit;

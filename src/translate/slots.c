@@ -95,6 +95,30 @@ static void resolve_address(struct builder *b, const struct access *a, struct re
     r->disp = v.c;
 }
 
+/* s := the effective address of an access. */
+static void emit_effective(struct builder *b, const struct access *a, u8 s)
+{
+    bool narrow = a->flags & REF_ADDR32;
+    ZydisRegister first = narrow ? ZYDIS_REGISTER_EAX : ZYDIS_REGISTER_RAX;
+    if (a->base == REG_NONE && a->index == REG_NONE) {
+        emit_imm(b->e, s, narrow ? (u32)a->disp : (u64)a->disp);
+        return;
+    }
+    ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_LEA, .operand_count = 2};
+    q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
+    q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + s);
+    q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
+    q.operands[1].mem.size = 8;
+    q.operands[1].mem.displacement = a->disp;
+    if (a->base != REG_NONE)
+        q.operands[1].mem.base = (ZydisRegister)(first + holder(b, a->base));
+    if (a->index != REG_NONE) {
+        q.operands[1].mem.index = (ZydisRegister)(first + holder(b, a->index));
+        q.operands[1].mem.scale = (ZyanU8)(1 << a->shift);
+    }
+    emit_request(b->e, &q);
+}
+
 /* XCOMP_BV, which tells the form of an xrstor's area, is in the program's memory: copy it into a
  * slot. */
 static u8 store_xcomp(struct builder *b, const struct access *a)
@@ -108,19 +132,9 @@ static u8 store_xcomp(struct builder *b, const struct access *a)
     q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + s);
     q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
     q.operands[1].mem.size = 8;
-    if (a->base == REG_NONE && a->index == REG_NONE) {
-        emit_imm(b->e, s, (u64)a->disp);
-        q.operands[1].mem.base = q.operands[0].reg.value;
-        q.operands[1].mem.displacement = 520;
-    } else {
-        if (a->base != REG_NONE)
-            q.operands[1].mem.base = (ZydisRegister)(ZYDIS_REGISTER_RAX + holder(b, a->base));
-        if (a->index != REG_NONE) {
-            q.operands[1].mem.index = (ZydisRegister)(ZYDIS_REGISTER_RAX + holder(b, a->index));
-            q.operands[1].mem.scale = (ZyanU8)(1 << a->shift);
-        }
-        q.operands[1].mem.displacement = a->disp + 520;
-    }
+    emit_effective(b, a, s);
+    q.operands[1].mem.base = q.operands[0].reg.value;
+    q.operands[1].mem.displacement = 520;
     if (a->seg == TERM_FS)
         q.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_FS;
     emit_request(b->e, &q);
@@ -171,8 +185,8 @@ static void resolve_vsib_base(struct builder *b, const struct access *a, struct 
     struct access base = *a;
     base.shift = 0;
     resolve_address(b, &base, r);
-    if (r->b !=
-        TERM_NONE) { /* the shift field is needed for the index: the base must be one term */
+    /* The shift field is needed for the index: the base must be one term. */
+    if (r->b != TERM_NONE) {
         make_known(b, a->base);
         resolve_address(b, &base, r);
     }

@@ -297,7 +297,8 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
 {
     u32 exit = exit_id - FIRST_EXIT_ID;
-    if (exit_id < FIRST_EXIT_ID || exit >= t->table.exits.n || !t->table.exits.v[exit].target) {
+    if (exit_id < FIRST_EXIT_ID || exit >= t->table.exits.n ||
+        t->table.exits.v[exit].kind == EXIT_INDIRECT) {
         err_set(e, "the program asked for exit %u, which does not exist", exit_id);
         return (struct cache_pc){0};
     }

@@ -15,13 +15,14 @@
  *
  * Only the jump tables are mapped elsewhere: below 2 GB, so that emitted code can index them
  * without a base register. */
-#define WIRE_GUEST_OFF   0x0
-#define WIRE_GUEST_SIZE  0x20000
-#define WIRE_CTL_OFF     (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
-#define WIRE_CTL_SIZE    0x10000
-#define WIRE_THREAD_OFF  (WIRE_CTL_OFF + WIRE_CTL_SIZE)
-#define WIRE_THREAD_SIZE 0x10000 /* one thread's block; the rest is its guest stack, growing down \
-                                  */
+#define WIRE_GUEST_OFF  0x0
+#define WIRE_GUEST_SIZE 0x20000
+#define WIRE_CTL_OFF    (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
+#define WIRE_CTL_SIZE   0x10000
+#define WIRE_THREAD_OFF (WIRE_CTL_OFF + WIRE_CTL_SIZE)
+#define WIRE_THREAD_SIZE                                                     \
+    0x10000 /* one thread's block; the rest is its guest stack, growing down \
+             */
 #define WIRE_THREADS    1
 #define WIRE_INDEX_OFF  0x100000
 #define WIRE_INDEX_LOG2 20
