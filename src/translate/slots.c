@@ -106,9 +106,9 @@ static void emit_effective(struct builder *b, const struct access *a, u8 s)
     }
     ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_LEA, .operand_count = 2};
     q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
-    q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + s);
+    q.operands[0].reg.value = (ZydisRegister)(first + s); /* 32 bits clear the upper half */
     q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
-    q.operands[1].mem.size = 8;
+    q.operands[1].mem.size = narrow ? 4 : 8;
     q.operands[1].mem.displacement = a->disp;
     if (a->base != REG_NONE)
         q.operands[1].mem.base = (ZydisRegister)(first + holder(b, a->base));

@@ -510,15 +510,21 @@ static void rsp_is_settled_after_it_was_realigned(void)
 }
 
 CODE(left_unknown, "and rsp, -32; jz 2f; nop; 2: nop")
+CODE(left_as_sum, "mov cl, [rax]; lea rsp, [rsp + rax]; jz 2f; nop; 2: nop")
 static void rsp_is_settled_wherever_a_unit_can_be_left(void)
 {
-    struct bench b;
-    TRANSLATE(&b, left_unknown, NEAR, EVENTS_memory);
-    const struct unit *u = unit_at(&b, NEAR);
-    CHECK(u->n_exits == 2);
-    for (u32 k = 0; k < u->n_exits; k++)
-        CHECK(exit_of(&b, u, k)->slots == 1 && exit_of(&b, u, k)->rsp_term == 0);
-    bench_close(&b);
+    for (u8 sum = 0; sum < 2; sum++) {
+        struct bench b;
+        if (sum)
+            TRANSLATE(&b, left_as_sum, NEAR, EVENTS_memory);
+        else
+            TRANSLATE(&b, left_unknown, NEAR, EVENTS_memory);
+        const struct unit *u = unit_at(&b, NEAR);
+        CHECK(u->n_exits == 2);
+        for (u32 k = 0; k < u->n_exits; k++)
+            CHECK(exit_of(&b, u, k)->slots == 1 + sum && exit_of(&b, u, k)->rsp_term == sum);
+        bench_close(&b);
+    }
 }
 
 CODE(terms, "mov r8, [rdi]; mov r8, [rsi]; mov r8, [rdx]; lea rax, [rdi + rsi * 4]; mov cl, [rax + rdx * 2]; ret")
@@ -1435,6 +1441,108 @@ static void a_gate_keeps_the_flags_that_are_read(void)
     }
 }
 
+/* -- Records ---------------------------------------------------------------------------------- */
+
+/* What a way through a unit has written so far. */
+struct way {
+    u64 at;
+    s64 advance; /* of the record pointer */
+    u32 header;  /* at the record's beginning */
+    u32 slots;   /* as a number of stores to distinct places: one bit each for the first 32 */
+};
+
+/* The record of a way that is over names an exit, has its slots, and was passed over. */
+static bool leaves_record(const struct bench *b, const struct way *w, u32 exit_id)
+{
+    u32 exit = (w->header >> RECORD_ID_SHIFT) - FIRST_EXIT_ID;
+    if (exit >= b->table->exits.n || (exit_id && exit_id != w->header >> RECORD_ID_SHIFT))
+        return false;
+    u32 slots = b->table->exits.v[exit].slots;
+    u32 all = slots >= 32 ? 0xffffffff : (1u << slots) - 1;
+    return (w->header & RECORD_SLOT_LIMIT) == slots && w->advance == RECORD_SLOTS_AT + 8 * (s64)slots &&
+           (w->slots & all) == all;
+}
+
+/* One instruction's part in the record. */
+static bool note_record(struct way *w, const struct piece *p)
+{
+    const ZydisDecodedOperand *to = &p->op[0], *from = &p->op[1];
+    if (p->z.mnemonic == ZYDIS_MNEMONIC_LEA && is_reg(to, ZYDIS_REGISTER_R11) && from->mem.base == ZYDIS_REGISTER_R11)
+        w->advance += from->mem.disp.value;
+    if (to->type != ZYDIS_OPERAND_TYPE_MEMORY || to->mem.base != ZYDIS_REGISTER_R11)
+        return true;
+    s64 at = w->advance + to->mem.disp.value;
+    if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        w->header = (u32)from->imm.value.u;
+        return at == 0;
+    }
+    u32 first = (u32)(at - RECORD_SLOTS_AT) / 8, n = to->size > 64 ? to->size / 64u : 1;
+    for (u32 k = first; k < first + n && k < 32; k++) {
+        if (w->slots >> k & 1)
+            return false; /* written twice */
+        w->slots |= 1u << k;
+    }
+    return w->advance == 0 && at >= RECORD_SLOTS_AT && (at - RECORD_SLOTS_AT) % 8 == 0;
+}
+
+/* Follow every way from an entry to where it leaves the cache or the unit; count them. */
+static u32 check_ways(const struct bench *b, struct way w, int depth)
+{
+    u32 n = 0;
+    for (struct piece p; depth < 40 && piece_at(b, w.at, &p); w.at = behind(&p)) {
+        bool direct = p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && p.z.meta.category != ZYDIS_CATEGORY_RET &&
+                      is_direct(&p);
+        if (p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_reg(&p.op[0], ZYDIS_REGISTER_R11D)) {
+            CHECK_CASE(leaves_record(b, &w, (u32)p.op[1].imm.value.u), "header 0x%x, advance %ld, slots 0x%x, exit %lu",
+                       w.header, (long)w.advance, w.slots, (unsigned long)p.op[1].imm.value.u);
+            return n + 1;
+        }
+        if (p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && !direct) {
+            CHECK(leaves_record(b, &w, 0));
+            return n + 1;
+        }
+        CHECK(note_record(&w, &p));
+        bool over = direct && (branch_target(&p) == b->config.guest.gate || branch_target(&p) == b->config.guest.indirect);
+        if (over)
+            return n;
+        if (direct && in_cache(b, branch_target(&p))) {
+            struct way side = w;
+            side.at = branch_target(&p);
+            n += check_ways(b, side, depth + 1);
+        }
+        if (direct && in_cache(b, branch_target(&p)) && p.z.meta.category != ZYDIS_CATEGORY_COND_BR)
+            return n;
+    }
+    CHECK_CASE(false, "a way leads nowhere, depth %d", depth);
+    return n;
+}
+
+static void every_way_out_of_a_unit_leaves_one_whole_record(void)
+{
+    const struct {
+        const u8 *code, *end;
+    } cases[] = {{code_branches, code_branches_end}, {code_stack, code_stack_end},     {code_r11, code_r11_end},
+                 {code_calls, code_calls_end},       {code_kernel, code_kernel_end},   {code_special, code_special_end},
+                 {code_diamond, code_diamond_end},   {code_steps, code_steps_end},     {code_many_branches, code_many_branches_end},
+                 {code_left_as_sum, code_left_as_sum_end}, {code_far_data, code_far_data_end}};
+    for (size_t i = 0; i < 4 * ARRAY_LEN(cases); i++) {
+        struct bench b;
+        struct piece p;
+        u32 ways = 0, exits = 0;
+        bench_open(&b, cases[i / 4].code, (size_t)(cases[i / 4].end - cases[i / 4].code), i & 2 ? FAR : NEAR,
+                   (struct translate_config){.events = i & 1 ? EVENTS_memory : EVENTS_control, .no_link = true,
+                                             .strict = i % 3 == 0, .unit_blocks = i % 5 == 0});
+        for (u64 pc = b.pc; decode_bytes(b.code + (pc - b.pc), b.size - (pc - b.pc), &p); pc += p.z.length)
+            ask(&b, pc, BY_LINK);
+        for (size_t k = 0; k < b.table->units.n; k++)
+            ways += check_ways(&b, (struct way){.at = cache_of(&b) + place_of(&b, b.table->units.v[k].pc).inner}, 0);
+        for (size_t k = 0; k < b.table->exits.n; k++)
+            exits += b.table->exits.v[k].kind != EXIT_LANDING;
+        CHECK_CASE(ways == exits, "case %zu: %u ways for %u exits", i, ways, exits);
+        bench_close(&b);
+    }
+}
+
 /* -- Gates ------------------------------------------------------------------------------------
  *
  * A thread that records may not go on for ever without passing a gate, or its records run out of the buffer. Three rules
@@ -1723,20 +1831,27 @@ static void the_form_of_an_xrstor_area_is_read_where_it_stands(void)
     static const struct {
         ZydisRegister base, index, segment;
         s64 disp;
-    } want[] = {{ZYDIS_REGISTER_EBX, ZYDIS_REGISTER_ECX, ZYDIS_REGISTER_DS, 8 + 520},
-                {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_NONE, ZYDIS_REGISTER_FS, 8 + 520},
-                {ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_DS, 520 - 0x1000}};
+    } want[] = {{ZYDIS_REGISTER_EBX, ZYDIS_REGISTER_ECX, ZYDIS_REGISTER_DS, 8},
+                {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_NONE, ZYDIS_REGISTER_FS, 8},
+                {ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_DS, -0x1000}};
     struct bench b;
-    struct piece p;
+    struct piece p, next;
     TRANSLATE(&b, xrstor, NEAR, EVENTS_memory);
-    for (size_t k = 0; k < ARRAY_LEN(want); k++) {
-        bool found = false;
-        for (u32 i = 0; !found && find(&b, ZYDIS_MNEMONIC_MOV, i, &p); i++) {
+    /* The k-th lea computes the address, and the k-th move from 520 bytes behind it reads the word. */
+    for (u32 k = 0; k < ARRAY_LEN(want); k++) {
+        u32 seen = 0;
+        bool has_lea = false, has_load = false;
+        for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_LEA, i, &p); i++) {
             const ZydisDecodedOperandMem *m = &p.op[1].mem;
-            found = p.op[1].type == ZYDIS_OPERAND_TYPE_MEMORY && m->base == want[k].base && m->index == want[k].index &&
-                    m->segment == want[k].segment && m->disp.value == want[k].disp;
+            has_lea |= m->base == want[k].base && m->index == want[k].index && m->disp.value == want[k].disp;
         }
-        CHECK_CASE(found, "xrstor %zu", k);
+        for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_MOV, i, &next); i++) {
+            const ZydisDecodedOperandMem *m = &next.op[1].mem;
+            if (next.op[1].type == ZYDIS_OPERAND_TYPE_MEMORY && m->disp.value == 520)
+                has_load |= seen++ == k && m->segment == want[k].segment;
+        }
+        CHECK_CASE(has_lea, "address of xrstor %u", k);
+        CHECK_CASE(has_load, "load of xrstor %u", k);
     }
     bench_close(&b);
     TRANSLATE(&b, xrstor_far, NEAR, EVENTS_memory);
@@ -1794,6 +1909,7 @@ int main(void)
     what_is_run_on_into_has_no_jump();
     what_cannot_be_run_on_into_is_asked_for();
     a_gate_keeps_the_flags_that_are_read();
+    every_way_out_of_a_unit_leaves_one_whole_record();
     nothing_goes_round_without_passing_a_gate();
     doors_and_landings_are_in_the_tables();
     a_call_lands_behind_itself();
