@@ -1839,7 +1839,7 @@ static void the_form_of_an_xrstor_area_is_read_where_it_stands(void)
     TRANSLATE(&b, xrstor, NEAR, EVENTS_memory);
     /* The k-th lea computes the address, and the k-th move from 520 bytes behind it reads the word. */
     for (u32 k = 0; k < ARRAY_LEN(want); k++) {
-        u32 seen = 0;
+        u32 loads = 0;
         bool has_lea = false, has_load = false;
         for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_LEA, i, &p); i++) {
             const ZydisDecodedOperandMem *m = &p.op[1].mem;
@@ -1848,7 +1848,7 @@ static void the_form_of_an_xrstor_area_is_read_where_it_stands(void)
         for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_MOV, i, &next); i++) {
             const ZydisDecodedOperandMem *m = &next.op[1].mem;
             if (next.op[1].type == ZYDIS_OPERAND_TYPE_MEMORY && m->disp.value == 520)
-                has_load |= seen++ == k && m->segment == want[k].segment;
+                has_load |= loads++ == k && m->segment == want[k].segment;
         }
         CHECK_CASE(has_lea, "address of xrstor %u", k);
         CHECK_CASE(has_load, "load of xrstor %u", k);
