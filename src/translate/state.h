@@ -98,15 +98,52 @@ bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
 
-/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
- * what it leads to must be emitted next, or body_late_jump be called. */
-bool body_emit(struct builder *b, u32 *entry);
+/* exits.c */
+bool exit_records(const struct builder *b);
+s32 exit_record_size(const struct builder *b);
+/* Note an exit after the first n instructions; rsp must be settled. Its number within the unit. */
+u32 exit_add(struct builder *b, u32 n, enum exit_kind kind, u64 target);
+u32 exit_ask_stub(struct builder *b, u32 k);
+void exit_header(struct builder *b, struct emit *e, u32 k, s32 disp);
+void exit_advance(struct builder *b, struct emit *e);
+void exit_jmp(struct builder *b, struct emit *e, u32 k);
+void exit_jcc(struct builder *b, u8 cc, u32 k);
+void exit_way_on(struct builder *b, u32 k);
+void exit_direct(struct builder *b, u32 n, u64 target);
+/* Give the adjacent exit of a committed unit the jump it was spared. */
+void exit_late_jump(struct translator *t, u32 exit);
+
+/* Borrowed registers for one instruction, put back after it. */
+enum { LOAN_LIMIT = 4 };
+struct loan {
+    u8 reg[LOAN_LIMIT];
+    u8 n;
+};
+/* plain.c */
+u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stands_in);
+void loan_return(struct builder *b, const struct loan *l);
+bool plain_is_near(const struct builder *b, u64 target);
+bool plain_refuse(struct builder *b, const struct insn *in);
+bool plain_enter_gs(struct builder *b, const struct insn *in, struct loan *l);
+void plain_leave_gs(struct builder *b, const struct loan *l);
+bool plain_emit(struct builder *b, u32 i);
+void plain_gsbase(struct builder *b, const struct insn *in);
+bool plain_writes_gs(const struct insn *in);
+bool plain_gs_selector(struct builder *b, u32 i);
+
+/* branch.c */
+bool branch_jmp(struct builder *b, u32 i);
+bool branch_ret(struct builder *b, u32 i);
+bool branch_call(struct builder *b, u32 i);
 /* The way to the callee of a call, behind the chain that the call is in. */
-void body_call_stub(struct translator *t, const struct call_site *c);
-void body_late_jump(struct translator *t, u32 exit);
-/* An entry for indirect branches to pc: verify rcx and restore; the caller adds the jump to the
- * unit. Returns its cache offset. */
-u32 body_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
+void branch_call_stub(struct translator *t, const struct call_site *c);
+/* An entry for indirect branches to pc: verify the target and restore; the caller adds the jump to
+ * the unit. Returns its cache offset. */
+u32 branch_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
+
+/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
+ * what it leads to must be emitted next, or exit_late_jump be called. */
+bool body_emit(struct builder *b, u32 *entry);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);

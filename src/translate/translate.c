@@ -189,7 +189,7 @@ static void connect_chain(struct translator *t)
 {
     for (u32 i = 0; i < t->n_chained; i++)
         if (t->chained[i].call.field)
-            body_call_stub(t, &t->chained[i].call);
+            branch_call_stub(t, &t->chained[i].call);
     check(!t->hot.full && !t->cold.full);
     for (u32 i = 0; i < t->n_chained; i++)
         connect(t, &t->chained[i]);
@@ -236,7 +236,7 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
     /* A unit first reached by an indirect branch will be again: its door runs on into it. */
-    u32 door = by == BY_LINK ? 0 : body_door(t, &t->hot, pc, by);
+    u32 door = by == BY_LINK ? 0 : branch_door(t, &t->hot, pc, by);
     if (!translate_one(t, pc, CHAIN_LIMIT, e)) {
         t->hot = before;
         return false;
@@ -251,7 +251,7 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
         u64 next = t->table.exits.v[exit].target;
         if (translate_one(t, next, chain - 1, &ignored))
             continue;
-        body_late_jump(t, exit);
+        exit_late_jump(t, exit);
         break;
     }
     connect_chain(t);
@@ -266,7 +266,7 @@ static void make_door(struct translator *t, u64 pc, enum arrival by)
     struct place *p = places_get(&t->places, pc);
     u32 *door = by == BY_JUMP ? &p->door : &p->landing;
     if (!*door) {
-        *door = body_door(t, &t->cold, pc, by);
+        *door = branch_door(t, &t->cold, pc, by);
         emit_jmp(&t->cold, t->cache + p->entry);
         t->stats.doors++;
     }
