@@ -8,8 +8,8 @@
  * plan:
  *
  *   small   at most 6 slots and 8 references, each one term + disp: 8 lanes, all in the plan
- *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups of eight
- * beside the plan slow    everything else: the scalar path
+ *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups beside it
+ *   slow    everything else: the scalar path
  *
  * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step
  * took 8.3 ns a record; the full form alone takes 6.1. */

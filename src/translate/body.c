@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A formed unit becomes code.
  *
- *   entry:  cmp r11, gs:[limit] ; ja -> gate stub          the one gate
- *           mov [r11+4+8k], reg ; the instruction           slots, then the instruction they are
- * for
+ *   entry:  cmp r11, gs:[limit] ; ja -> gate stub           the one gate
+ *           mov [r11+4+8k], reg ; the instruction           slots, then what they are for
  *           ...
- *           mov dword [r11], id<<8|slots ; lea r11, [...]   the exit writes the header and advances
- *           jmp next unit                                   patched by link.c; first to a stub that
- * asks
+ *           mov dword [r11], id<<8|slots ; lea r11, [...]   an exit: see exits.c
+ *           jmp next unit
  *
  * The state of the program at entry and at every exit is exact, but for flags that nobody will
  * read. */

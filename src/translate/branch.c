@@ -183,11 +183,11 @@ bool branch_ret(struct builder *b, u32 i)
 
 /* -- Calls ------------------------------------------------------------------------------------
  *
- *           call stub                                               the processor remembers the
- * landing pad landing pad of the return, then, if it can, the code the program returns to
+ *           call stub                         the processor remembers what follows:
+ *           landing pad of the return         then, if it can, the code the program returns to
  *           ...
- *   stub:   lea rsp, [rsp+8] ; push [return pc] ; jmp callee        behind the last unit of the
- * chain
+ *   stub:   lea rsp, [rsp+8]                  behind the last unit of the chain
+ *           push [return pc] ; jmp callee
  *
  * The way back costs no jump; the way to the callee lies where nothing runs on into it. */
 

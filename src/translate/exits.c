@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The ways out of a unit: what they mean, the header they write, the jump that is linked.
  *
- *           mov dword [r11], id<<8|slots ; lea r11, [...]   the exit writes the header and advances
- *           jmp next unit                                   patched by link.c; first to a stub that
- * asks
+ *     mov dword [r11], id<<8|slots ; lea r11, [...]   the exit writes the header and advances
+ *     jmp next unit                                   patched by link.c; at first to a stub that asks
  */
 #include "translate/state.h"
 

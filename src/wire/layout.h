@@ -10,8 +10,8 @@
  * address, close enough to the executable that emitted code reaches its data, and each part to the
  * others, with 32-bit offsets:
  *
- *   base -> | guest text R-X | control, threads RW | index R-- | (jump tables) | targets R-- |
- * cache R-X | buffers RW |
+ *   base -> | guest R-X | control, threads RW | index R-- | (jump tables) | targets R-- |
+ *           | cache R-X | buffers RW |
  *
  * Only the jump tables are mapped elsewhere: below 2 GB, so that emitted code can index them
  * without a base register. */
@@ -20,9 +20,8 @@
 #define WIRE_CTL_OFF    (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
 #define WIRE_CTL_SIZE   0x10000
 #define WIRE_THREAD_OFF (WIRE_CTL_OFF + WIRE_CTL_SIZE)
-#define WIRE_THREAD_SIZE                                                     \
-    0x10000 /* one thread's block; the rest is its guest stack, growing down \
-             */
+/* One thread's block; what the struct leaves is its guest stack, growing down. */
+#define WIRE_THREAD_SIZE 0x10000
 #define WIRE_THREADS    1
 #define WIRE_INDEX_OFF  0x100000
 #define WIRE_INDEX_LOG2 20
@@ -30,11 +29,11 @@
 #define WIRE_JUMP_OFF   (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
 #define WIRE_JUMP_LOG2  18
 #define WIRE_JUMP_SIZE  (8ul << WIRE_JUMP_LOG2)
-#define WIRE_JUMP_AREA \
-    (2 * WIRE_JUMP_SIZE) /* one table for jumps and calls, one behind it for returns */
+/* One table for jumps and calls, one behind it for returns. */
+#define WIRE_JUMP_AREA  (2 * WIRE_JUMP_SIZE)
 #define WIRE_TARGET_OFF (WIRE_JUMP_OFF + WIRE_JUMP_AREA)
-#define WIRE_TARGET_SIZE \
-    (8ul << 24) /* one per exit id: the app pc it leads to, so that the guest can leave alone */
+/* One per exit id: the app pc it leads to, so that the guest can leave without us. */
+#define WIRE_TARGET_SIZE (8ul << 24)
 #define WIRE_CACHE_OFF  (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
 #define WIRE_CACHE_SIZE 0x20000000ul
 #define WIRE_BUF_OFF    (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
@@ -58,9 +57,7 @@
 #define T_PC      0x58 /* the program's pc while it is outside the cache */
 #define T_FLAGS   0x60
 #define T_RESULT  0x68 /* a system call's result on its way back */
-#define T_CLONING                                                                                \
-    0x70 /* set around a call that makes a task; the new task clears it when it needs us no more \
-          */
+#define T_CLONING 0x70 /* set around a call that makes a task; the new task clears it */
 #define T_JUMP_MASK 0x78 /* which bits of a target index the jump table */
 #define T_REGS      0x80 /* the 16 general registers in hardware order; slot 11 is unused */
 #define T_STACK_TOP WIRE_THREAD_SIZE
