@@ -80,13 +80,15 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
+	    -- programs tests/programs/run.sh small \
 	    -- oracle tests/oracle/run.sh small \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 40 \
 	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check
-	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- stress tests/insn/stress.sh
+	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- stress tests/insn/stress.sh \
+	    -- programs tests/programs/run.sh all
 
 fuzz: $(FUZZ)
 	tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 600

@@ -51,6 +51,8 @@ static void print_stats(const struct run_result *r)
         const char *name;
         u64 value;
     } rows[] = {
+        {"threads", s->threads},
+        {"untraced tasks", s->untraced},
         {"units", s->units},
         {"  translated ahead", s->ahead},
         {"instructions in units", s->insns},

@@ -125,8 +125,9 @@ guest_syscall:
     mov %rcx, %gs:T_RESUME
     save
     call before_syscall
-    test %eax, %eax
-    jnz 1f
+    cmp $1, %eax
+    je 1f
+    ja 5f
     load_registers
     mov REG(4), %rsp
     .globl guest_syscall_insn
@@ -138,13 +139,29 @@ guest_syscall_insn:
 1:  own_stack
     call after_syscall
     jmp resume
-3:  cmpq $0, %gs:T_CLONING
-    je 2b
-    /* A new task. It runs natively from here; the kernel left r11 as the program expects it, rcx we mend, and that is
-     * also the way out. Then the parent, which waits, may use the thread block again. */
+3:  mov %gs:T_CLONING, %rcx
+    test %rcx, %rcx
+    jz 2b
+    cmp $1, %rcx
+    jne 4f
+    /* A new task that runs natively. The kernel left r11 as the program expects it, rcx we mend, and that is also the way
+     * out. Then the parent, which waits, may use its thread block again. */
     mov %gs:T_PC, %rcx
     movq $0, %gs:T_CLONING
     jmp *%rcx
+    /* A new thread, still on its maker's block: rcx is its own. */
+4:  wrgsbase %rcx
+    mov %rsp, REG(4)
+    own_stack
+    call on_new_thread
+    jmp resume
+    /* The end of a thread. Once the block is given back nothing of it may be touched, not even the stack. */
+5:  mov REG(4), %rsp
+    mov REG(7), %rdi
+    mov $60, %eax
+    movl $0, %gs:T_IN_USE
+    syscall
+    hlt
 
 /* Leave for the program's own code for good. on_* has put rax and the pc below the red zone of the program's stack. */
     .globl leave_native

@@ -51,7 +51,7 @@ static void pause(void)
 
 static u8 *wire(const struct thread *t)
 {
-    return (u8 *)(uintptr_t)(t->self - WIRE_THREAD_OFF - (u64)t->number * WIRE_THREAD_SIZE);
+    return (u8 *)(uintptr_t)(t->self - WIRE_THREAD_OFF - (u64)t->block * WIRE_THREAD_SIZE);
 }
 
 static struct control *control(const struct thread *t)
@@ -115,48 +115,61 @@ static void publish_buffer(struct thread *t)
 {
     struct control *c = control(t);
     store_relaxed(&c->length[t->buffer], (u32)(t->ptr - buffer_start(t, t->buffer)));
-    u64 seq = __atomic_fetch_add(&c->published, 1, __ATOMIC_RELAXED);
-    store_release(&c->ring[seq % BUFFER_COUNT_LIMIT], (seq + 1) << 8 | t->buffer);
+    u64 seq = __atomic_fetch_add(&c->published, 1, __ATOMIC_SEQ_CST);
+    store_release(&c->ring[seq % BUFFER_RING], (seq + 1) << 16 | t->buffer);
     __atomic_fetch_add(&c->drain_bell, 1, __ATOMIC_SEQ_CST);
     if (load_relaxed(&c->drain_sleeps))
         futex_wake(&c->drain_bell);
 }
 
-static bool claim_buffer(struct thread *t)
+static bool claim_in_word(struct thread *t, u32 word)
 {
     struct control *c = control(t);
-    u64 free = load_acquire(&c->free);
+    u64 free = load_acquire(&c->free[word]);
     while (free) {
-        u32 i = (u32)__builtin_ctzll(free);
-        if (__atomic_compare_exchange_n(&c->free, &free, free & ~(1ull << i), false,
+        u32 bit = (u32)__builtin_ctzll(free);
+        if (__atomic_compare_exchange_n(&c->free[word], &free, free & ~(1ull << bit), false,
                                         __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-            store_relaxed(&c->owner[i], t->number + 1);
-            t->buffer = i;
+            t->buffer = word * 64 + bit;
+            store_relaxed(&c->owner[t->buffer], t->number + 1);
             return true;
         }
     }
     return false;
 }
 
-/* Get an empty buffer, waiting for the host to drain one if need be; false if there is no host any
- * more. */
+/* Take a free buffer, the lowest first: those are the ones in cache. */
+static bool claim_buffer(struct thread *t)
+{
+    const u32 words = sizeof control(t)->free / sizeof control(t)->free[0];
+    for (u32 word = 0; word < words; word++)
+        if (claim_in_word(t, word))
+            return true;
+    return false;
+}
+
+static bool window_is_open(const struct control *c)
+{
+    return load_acquire(&c->published) - load_acquire(&c->returned) < c->window;
+}
+
+/* Get an empty buffer, waiting for the host to drain some if need be; false if there is no host any
+ * more. No spinning: whoever is to free a buffer may need this core. */
 static bool wait_for_buffer(struct thread *t)
 {
     struct control *c = control(t);
-    if (claim_buffer(t))
-        return true;
-    c->n_waits++; /* no spinning: whoever is to free a buffer may need this core */
-    __atomic_fetch_add(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
-    bool got;
-    for (;;) {
-        u32 seen = load_acquire(&c->free_bell);
-        got = claim_buffer(t);
-        if (got || host_is_gone(t))
-            break;
-        futex_wait(&c->free_bell, seen);
+    if (!window_is_open(c)) {
+        c->n_waits++;
+        __atomic_fetch_add(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
+        for (;;) {
+            u32 seen = load_acquire(&c->free_bell);
+            if (window_is_open(c) || host_is_gone(t))
+                break;
+            futex_wait(&c->free_bell, seen);
+        }
+        __atomic_fetch_sub(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
     }
-    __atomic_fetch_sub(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
-    return got;
+    return !host_is_gone(t) && claim_buffer(t);
 }
 
 static bool new_buffer(struct thread *t)
@@ -211,6 +224,7 @@ static u64 ask(struct thread *t, enum request_kind kind, u64 arg)
     t->req_arg = arg;
     t->answer = 0;
     store_release(&t->req_state, REQ_POSTED);
+    __atomic_fetch_or(&c->asking[t->block / 64], 1ull << (t->block % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&c->bell, 1, __ATOMIC_SEQ_CST);
     if (load_relaxed(&c->host_sleeps))
         futex_wake(&c->bell);
@@ -311,6 +325,107 @@ void on_landing(struct thread *t)
         go_to(t, ask(t, REQ_translate_return, t->pc));
 }
 
+/* -- Threads ---------------------------------------------------------------------------------- */
+
+enum { CLONE_VM_ = 0x100, CLONE_THREAD_ = 0x10000 };
+
+static struct thread *block_at(const struct thread *t, u32 i)
+{
+    return (struct thread *)(void *)(wire(t) + WIRE_THREAD_OFF + (u64)i * WIRE_THREAD_SIZE);
+}
+
+static struct thread *claim_block(struct thread *t)
+{
+    for (u32 i = 0; i < WIRE_THREADS; i++) {
+        struct thread *x = block_at(t, i);
+        u32 no = 0;
+        if (load_relaxed(&x->in_use) == 0 &&
+            __atomic_compare_exchange_n(&x->in_use, &no, 1, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            x->block = i;
+            return x;
+        }
+    }
+    return 0;
+}
+
+static void note_block(struct control *c, u32 block)
+{
+    u32 high = load_relaxed(&c->blocks);
+    while (high <= block && !__atomic_compare_exchange_n(&c->blocks, &high, block + 1, false,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+/* Make a block with which a thread made by this system call can start: it resumes where we do. */
+static u64 prepare_thread(struct thread *t)
+{
+    struct thread *x = claim_block(t);
+    struct control *c = control(t);
+    if (!x)
+        return 1;
+    for (u32 i = 0; i < 16; i++)
+        x->regs[i] = t->regs[i];
+    x->regs[RAX] = 0;
+    x->regs[RCX] = t->pc;
+    x->flags = x->app_r11 = x->ptr = t->flags;
+    x->pc = t->pc;
+    x->resume = t->resume;
+    x->self = t->self + ((u64)x->block - (u64)t->block) * WIRE_THREAD_SIZE;
+    x->app_gs = t->app_gs;
+    x->jump_mask = t->jump_mask;
+    x->req_state = REQ_IDLE;
+    x->cloning = 0;
+    x->started = 0;
+    x->number = __atomic_fetch_add(&c->threads, 1, __ATOMIC_RELAXED);
+    note_block(c, x->block);
+    return (u64)(uintptr_t)x;
+}
+
+/* What a task-making call is to make: a block for a thread of this process, 1 for anything else. */
+static u64 prepare_task(struct thread *t)
+{
+    u64 flags = 0, nr = t->regs[RAX];
+    if (nr == __NR_clone)
+        flags = t->regs[RDI];
+    else if (nr == __NR_clone3 && t->regs[RDI] && t->regs[RSI] >= 64)
+        flags = *(const u64 *)(uintptr_t)t->regs[RDI];
+    if ((flags & CLONE_VM_) && (flags & CLONE_THREAD_))
+        return prepare_thread(t);
+    return 1;
+}
+
+static bool failed(const struct thread *t)
+{
+    return t->result > (u64)-4096;
+}
+
+/* Wait until the new task needs our block no more. It cannot be held up for long on its way there. */
+static void finish_task(struct thread *t)
+{
+    struct thread *x = (struct thread *)(uintptr_t)t->cloning;
+    if (t->cloning == 1) {
+        while (!failed(t) && load_acquire(&t->cloning))
+            kernel(__NR_sched_yield, 0, 0, 0, 0);
+        if (!failed(t))
+            __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
+    } else if (failed(t)) {
+        store_release(&x->in_use, 0);
+    } else {
+        while (!load_acquire(&x->started))
+            kernel(__NR_sched_yield, 0, 0, 0, 0);
+    }
+    t->cloning = 0;
+}
+
+/* The first thing a new thread does here; its registers but rsp are in its block. */
+void on_new_thread(struct thread *t)
+{
+    store_release(&t->started, 1);
+    if (!new_buffer(t))
+        go_native(t, NATIVE_host_gone);
+}
+
 /* -- System calls ----------------------------------------------------------------------------- */
 
 enum { ARCH_SET_GS_ = 0x1001, ARCH_SET_FS_ = 0x1002, ARCH_GET_GS_ = 0x1004, PROT_EXEC_ = 4 };
@@ -335,57 +450,45 @@ static bool emulate_arch_prctl(struct thread *t)
     return false;
 }
 
-/* Returns nonzero if the call is already done, with its result in t->result. */
-int before_syscall(struct thread *t)
+/* What is to become of a system call. The numbers are known to entry.S. */
+enum call { CALL_DO, CALL_DONE /* its result is in t->result */, CALL_EXIT /* the thread ends */ };
+
+enum call before_syscall(struct thread *t)
 {
     t->n_syscalls++;
     switch (t->regs[RAX]) {
     case __NR_arch_prctl:
-        return emulate_arch_prctl(t);
+        return emulate_arch_prctl(t) ? CALL_DONE : CALL_DO;
     case __NR_rseq:
         /* A critical section runs from the cache under other addresses than the kernel would look
          * for. */
         t->result = (u64)-38; /* ENOSYS */
-        return true;
+        return CALL_DONE;
     case __NR_exit:
     case __NR_exit_group:
         if (records(t))
             publish_buffer(t);
-        return false;
+        return t->regs[RAX] == __NR_exit ? CALL_EXIT : CALL_DO;
     case __NR_execve:
     case __NR_execveat:
         swap_buffer(t); /* if the call succeeds, what was not handed over is gone */
-        return false;
+        return CALL_DO;
     case __NR_fork:
     case __NR_vfork:
     case __NR_clone:
     case __NR_clone3:
-        t->cloning = 1;
-        return false;
+        t->cloning = prepare_task(t);
+        return CALL_DO;
     default:
-        return false;
+        return CALL_DO;
     }
-}
-
-static bool failed(const struct thread *t)
-{
-    return t->result > (u64)-4096;
-}
-
-static void wait_for_new_task(struct thread *t)
-{
-    /* The new task reads T_PC and then clears the flag; it cannot be stopped in between for long.
-     */
-    while (!failed(t) && load_acquire(&t->cloning))
-        kernel(__NR_sched_yield, 0, 0, 0, 0);
-    t->cloning = 0;
 }
 
 void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
     if (t->cloning)
-        wait_for_new_task(t);
+        finish_task(t);
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);

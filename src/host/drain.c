@@ -6,6 +6,7 @@
  * decoded, and what is written to a file is a copy. */
 #include "host/session.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,17 +68,15 @@ static void sink(struct drain *d, u32 thread, const u8 *data, u32 size)
 
 static u8 *buffer(struct session *s, u32 i)
 {
-    return s->wire + WIRE_BUF_OFF + (u64)i * s->control->buffer_size;
+    return s->wire + WIRE_BUF_OFF + (u64)i * s->buffer_size;
 }
 
-/* A waiting thread is woken when it can run for a while: a wake-up costs a core as much as a small
+/* Waiting threads are woken when they can run for a while: a wake-up costs a core as much as a small
  * buffer does. */
-static bool worth_waking(struct session *s)
+static bool worth_waking(const struct control *c)
 {
-    const struct control *c = s->control;
-    u32 free = (u32)__builtin_popcountll(load_relaxed(&c->free));
-    return load_relaxed(&c->guest_waits) &&
-           (free * 4 >= c->buffer_count || load_relaxed(&c->published) == s->taken);
+    u64 on_their_way = load_relaxed(&c->published) - load_relaxed(&c->returned);
+    return load_relaxed(&c->guest_waits) && on_their_way * 4 <= (u64)c->window * 3;
 }
 
 static void give_back(struct session *s, u32 i, u32 used)
@@ -85,10 +84,11 @@ static void give_back(struct session *s, u32 i, u32 used)
     struct control *c = s->control;
     memset(buffer(s, i), 0, used);
     store_relaxed(&c->owner[i], 0);
-    __atomic_fetch_or(&c->free, 1ull << i, __ATOMIC_SEQ_CST);
-    if (worth_waking(s)) {
+    __atomic_fetch_or(&c->free[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&c->returned, 1, __ATOMIC_SEQ_CST);
+    if (worth_waking(c)) {
         __atomic_fetch_add(&c->free_bell, 1, __ATOMIC_SEQ_CST);
-        syscall(SYS_futex, &c->free_bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+        syscall(SYS_futex, &c->free_bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 
@@ -98,15 +98,15 @@ static bool drain_one(struct drain *d)
     struct session *s = d->session;
     struct control *c = s->control;
     u64 turn = load_acquire(&s->taken);
-    u64 x = load_acquire(&c->ring[turn % BUFFER_COUNT_LIMIT]);
-    u32 i = (u32)(x & 0xff);
-    if (x >> 8 != turn + 1 || i >= c->buffer_count)
+    u64 x = load_acquire(&c->ring[turn % BUFFER_RING]);
+    u32 i = (u32)(x & 0xffff);
+    if (x >> 16 != turn + 1 || i >= s->n_buffers)
         return load_acquire(&s->taken) != turn; /* another drain was faster: look again */
     if (!__atomic_compare_exchange_n(&s->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return true;
-    u32 length = load_relaxed(&c->length[i]), used = MIN(length, c->buffer_size);
-    if (length > c->buffer_size && !d->undecodable) {
+    u32 length = load_relaxed(&c->length[i]), used = MIN(length, s->buffer_size);
+    if (length > s->buffer_size && !d->undecodable) {
         d->undecodable = true;
         err_set(&d->decode_error, "a thread wrote beyond the end of its buffer");
     }
@@ -184,11 +184,11 @@ static void drain_rest(struct drain *d)
     struct control *c = s->control;
     while (drain_one(d))
         ;
-    for (u32 i = 0; i < c->buffer_count; i++) {
+    for (u32 i = 0; i < s->n_buffers; i++) {
         u32 owner = load_relaxed(&c->owner[i]);
-        if (!owner || (c->free >> i & 1))
+        if (!owner || (c->free[i / 64] >> (i % 64) & 1))
             continue;
-        u32 used = used_part(buffer(s, i), c->buffer_size);
+        u32 used = used_part(buffer(s, i), s->buffer_size);
         if (used)
             sink(d, owner - 1, buffer(s, i), used);
     }

@@ -132,27 +132,28 @@ static int close_trace(struct session *s, struct err *e)
 static void collect(struct session *s)
 {
     struct run_stats *r = &s->result->stats;
-    const struct thread *t = session_thread(s, 0);
+    const struct control *c = s->control;
     struct translate_stats x = translator_stats(s->translator);
-    *r = (struct run_stats){.seconds = r->seconds,
-                            .user_seconds = r->user_seconds,
-                            .system_seconds = r->system_seconds,
-                            .requests = t->n_requests,
-                            .gates = t->n_gates,
-                            .indirect_misses = t->n_indirect_misses,
-                            .return_misses = t->n_return_misses,
-                            .syscalls = t->n_syscalls,
-                            .buffer_waits = s->control->n_waits,
-                            .buffers = s->taken,
-                            .record_bytes = s->record_bytes,
-                            .units = x.units,
-                            .insns = x.insns,
-                            .app_bytes = x.app_bytes,
-                            .cache_bytes = x.cache_bytes,
-                            .ahead = x.ahead,
-                            .doors = x.doors,
-                            .links = x.links};
-    s->result->counts.bytes = s->record_bytes;
+    for (u32 i = 0; i < MIN(c->blocks, (u32)WIRE_THREADS); i++) {
+        const struct thread *t = session_thread(s, i);
+        r->requests += t->n_requests;
+        r->gates += t->n_gates;
+        r->indirect_misses += t->n_indirect_misses;
+        r->return_misses += t->n_return_misses;
+        r->syscalls += t->n_syscalls;
+    }
+    r->threads = c->threads;
+    r->untraced = c->untraced;
+    r->buffer_waits = c->n_waits;
+    r->buffers = s->taken;
+    r->record_bytes = s->result->counts.bytes = s->record_bytes;
+    r->units = x.units;
+    r->insns = x.insns;
+    r->app_bytes = x.app_bytes;
+    r->cache_bytes = x.cache_bytes;
+    r->ahead = x.ahead;
+    r->doors = x.doors;
+    r->links = x.links;
 }
 
 /* The program is injected and stopped: let it run to its end. */

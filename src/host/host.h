@@ -20,6 +20,7 @@ struct run_options {
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
+    u64 threads, untraced;               /* threads traced; tasks that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
     u64 units, insns, app_bytes, cache_bytes, ahead, doors, links;

@@ -231,8 +231,12 @@ static void fill_control(struct session *s)
     c->jump = s->jump;
     c->spin = 2000;
     c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
-    c->buffer_count = 16;
-    c->free = (1ull << c->buffer_count) - 1;
+    c->window = 16;
+    s->buffer_size = c->buffer_size;
+    c->threads = c->blocks = 1;
+    s->n_buffers = (u32)MIN(WIRE_BUF_AREA / c->buffer_size, (u64)BUFFER_COUNT_LIMIT);
+    for (u32 i = 0; i < s->n_buffers; i++)
+        c->free[i / 64] |= 1ull << (i % 64);
 }
 
 /* The first thread starts with the registers the kernel gave it. */
@@ -248,6 +252,7 @@ static void fill_thread(struct session *s, const struct user_regs_struct *r)
     t->self = s->base + WIRE_THREAD_OFF;
     t->app_gs = r->gs_base;
     t->jump_mask = JUMP_MASK;
+    t->in_use = t->started = 1;
 }
 
 int release_program(struct session *s, struct err *e)

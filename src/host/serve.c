@@ -93,21 +93,29 @@ static void futex_wake(u32 *word)
     syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+static void serve_thread(struct session *s, struct thread *t)
+{
+    if (load_acquire(&t->req_state) != REQ_POSTED)
+        return;
+    if (s->stress.slow)
+        usleep(200);
+    store_relaxed(&t->answer, answer(s, t));
+    /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
+     * translation. */
+    __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
+    futex_wake(&t->req_state);
+}
+
 static bool serve_once(struct session *s)
 {
     bool any = false;
-    for (u32 i = 0; i < WIRE_THREADS; i++) {
-        struct thread *t = session_thread(s, i);
-        if (load_acquire(&t->req_state) != REQ_POSTED)
+    for (u32 word = 0; word < WIRE_THREADS / 64; word++) {
+        if (!load_relaxed(&s->control->asking[word]))
             continue;
-        if (s->stress.slow)
-            usleep(200);
-        store_relaxed(&t->answer, answer(s, t));
-        /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
-         * translation. */
-        __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
-        futex_wake(&t->req_state);
+        u64 asking = __atomic_exchange_n(&s->control->asking[word], 0, __ATOMIC_ACQ_REL);
         any = true;
+        for (; asking; asking &= asking - 1)
+            serve_thread(s, session_thread(s, word * 64 + (u32)__builtin_ctzll(asking)));
     }
     return any;
 }

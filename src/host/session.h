@@ -33,7 +33,8 @@ struct session {
     int mem_fd; /* /proc/PID/mem, opened while we traced it */
     u8 *wire;   /* our mapping of the shared pages */
     struct control *control;
-    u64 base, jump; /* where the program maps them */
+    u32 buffer_size, n_buffers; /* as we set them; the program could change its copy */
+    u64 base, jump;             /* where the program maps them */
     struct guest_points guest;
 
     struct translator *translator; /* the serve thread's */

@@ -22,23 +22,23 @@
 #define WIRE_THREAD_OFF (WIRE_CTL_OFF + WIRE_CTL_SIZE)
 /* One thread's block; what the struct leaves is its guest stack, growing down. */
 #define WIRE_THREAD_SIZE 0x10000
-#define WIRE_THREADS    1
-#define WIRE_INDEX_OFF  0x100000
-#define WIRE_INDEX_LOG2 20
-#define WIRE_INDEX_SIZE (24ul << WIRE_INDEX_LOG2)
-#define WIRE_JUMP_OFF   (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
-#define WIRE_JUMP_LOG2  18
-#define WIRE_JUMP_SIZE  (8ul << WIRE_JUMP_LOG2)
+#define WIRE_THREADS     512
+#define WIRE_INDEX_OFF   0x2100000
+#define WIRE_INDEX_LOG2  20
+#define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
+#define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
+#define WIRE_JUMP_LOG2   18
+#define WIRE_JUMP_SIZE   (8ul << WIRE_JUMP_LOG2)
 /* One table for jumps and calls, one behind it for returns. */
 #define WIRE_JUMP_AREA  (2 * WIRE_JUMP_SIZE)
 #define WIRE_TARGET_OFF (WIRE_JUMP_OFF + WIRE_JUMP_AREA)
 /* One per exit id: the app pc it leads to, so that the guest can leave without us. */
 #define WIRE_TARGET_SIZE (8ul << 24)
-#define WIRE_CACHE_OFF  (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
-#define WIRE_CACHE_SIZE 0x20000000ul
-#define WIRE_BUF_OFF    (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
-#define WIRE_BUF_AREA   0x4000000ul
-#define WIRE_SIZE       (WIRE_BUF_OFF + WIRE_BUF_AREA)
+#define WIRE_CACHE_OFF   (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
+#define WIRE_CACHE_SIZE  0x20000000ul
+#define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
+#define WIRE_BUF_AREA    0x9000000ul
+#define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
 
 /* The thread block, addressed through gs. The first 64 bytes are what hot code touches. */
 #define T_LIMIT   0x00 /* the gate: a unit may run while the record pointer is not above this */
@@ -57,9 +57,12 @@
 #define T_PC      0x58 /* the program's pc while it is outside the cache */
 #define T_FLAGS   0x60
 #define T_RESULT  0x68 /* a system call's result on its way back */
-#define T_CLONING 0x70 /* set around a call that makes a task; the new task clears it */
-#define T_JUMP_MASK 0x78 /* which bits of a target index the jump table */
-#define T_REGS      0x80 /* the 16 general registers in hardware order; slot 11 is unused */
+/* Set around a call that makes a task: the block of the thread it will be, or 1 for a task that is
+ * to run natively and clears this when it needs us no more. */
+#define T_CLONING   0x70
+#define T_JUMP_MASK 0x78  /* which bits of a target index the jump table */
+#define T_REGS      0x80  /* the 16 general registers in hardware order; slot 11 is unused */
+#define T_IN_USE    0x110 /* 32 bits; cleared last of all when a thread ends */
 #define T_STACK_TOP WIRE_THREAD_SIZE
 
 /* Units within one such block of code may follow each other without passing a gate; a buffer keeps

@@ -52,6 +52,8 @@ struct thread {
     u64 jump_mask;
     u64 regs[16];
     u64 more_spill[2];
+    u32 in_use;  /* claimed by whoever makes the thread, cleared by the thread itself */
+    u32 started; /* the thread runs on this block: its maker may go on */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -59,13 +61,20 @@ struct thread {
     u64 answer;
 
     u32 buffer; /* index of the buffer in use */
-    u32 number; /* thread number within the process, from 0 */
-    u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls; /* for --stats */
+    u32 block;  /* which of the blocks this is */
+    u32 number; /* of the thread, from 0; blocks are used again, numbers are not */
+    u32 pad;
+    /* For --stats; summed over all who used the block. */
+    u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls;
 };
 
 enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
-#define BUFFER_COUNT_LIMIT 64
+/* A thread holds at most one buffer, and at most `window` are handed over and not yet given back:
+ * so there is always a free one for a thread that may have one. */
+#define BUFFER_WINDOW_LIMIT 32
+#define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
+#define BUFFER_RING         64
 
 /* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it,
  * sets its length and pushes its number into the ring; the host drains the ring in order, zeroes,
@@ -77,25 +86,31 @@ struct control {
         u64 room[8];
     };
     u32 version;
-    u32 events; /* enum events_level: what units record; read by the guest for its own records */
-    u32 spin;   /* how long to spin before sleeping, in pauses */
-    u32 bell;   /* futex; counts requests posted */
+    u32 events;       /* enum events_level: what units record */
+    u32 spin;         /* how long to spin before sleeping, in pauses */
+    u32 bell;         /* futex; counts requests posted */
     u32 host_sleeps;  /* nonzero while the translator sleeps on the bell */
     u32 drain_bell;   /* futex; counts buffers published */
-    u32 drain_sleeps; /* nonzero while the drain sleeps on its bell */
-    u32 free_bell;    /* futex; counts buffers freed */
-    u32 guest_waits;  /* threads waiting for a free buffer */
+    u32 drain_sleeps; /* drains asleep on their bell */
+    u32 free_bell;    /* futex; rung when waiting threads may go on */
+    u32 guest_waits;  /* threads waiting for the window */
     u32 buffer_size;
-    u32 buffer_count;
-    u64 base;                       /* where the wire is mapped in the program */
-    u64 jump;                       /* where the jump tables are mapped in the program */
-    u64 free;                       /* bitmap of free buffers */
-    u64 published;                  /* buffers pushed into the ring so far */
-    u64 ring[BUFFER_COUNT_LIMIT];   /* sequence << 8 | buffer, release-stored */
-    u32 length[BUFFER_COUNT_LIMIT]; /* bytes used, when published */
-    u32 owner[BUFFER_COUNT_LIMIT];  /* thread number + 1 while claimed, 0 when free */
-    u64 n_waits;                    /* how often a thread found no free buffer */
+    u32 window;    /* how many buffers may be on their way */
+    u32 threads;   /* thread numbers given out */
+    u32 blocks;    /* blocks ever used are below this */
+    u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
+    u64 base;      /* where the wire is mapped in the program */
+    u64 jump;      /* where the jump tables are mapped in the program */
+    u64 published; /* buffers pushed into the ring so far */
+    u64 returned;  /* buffers given back so far */
+    u64 n_waits;   /* how often a thread had to wait for the window */
+    u64 asking[WIRE_THREADS / 64];            /* bitmap of blocks with a request posted */
+    u64 free[(BUFFER_COUNT_LIMIT + 63) / 64]; /* bitmap of free buffers */
+    u64 ring[BUFFER_RING];                    /* (sequence + 1) << 16 | buffer, release-stored */
+    u32 length[BUFFER_COUNT_LIMIT];           /* bytes used, when published */
+    u32 owner[BUFFER_COUNT_LIMIT];            /* thread number + 1 while claimed, 0 when free */
 };
+_Static_assert(BUFFER_WINDOW_LIMIT <= BUFFER_RING, "the ring holds all that may be on its way");
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 
@@ -136,6 +151,7 @@ _Static_assert(offsetof(struct thread, cloning) == T_CLONING, "layout");
 _Static_assert(offsetof(struct thread, jump_mask) == T_JUMP_MASK, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
+_Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
 _Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
 

@@ -255,12 +255,12 @@ static void vector_masks_choose_elements_by_their_top_bits(void)
 static void gathers_take_signed_indices(void)
 {
     /* base, k mask, indices of 4 bytes: 1, -1, 5, -2^31 */
-    const u64 slots[] = {0x100000, 0xf5, 0xffffffff00000001, 0x8000000000000005};
+    const u64 slots[] = {0x100000, 0xf7, 0xffffffff00000001, 0x8000000000000005};
     struct ref r = blank_ref();
     r.a = 0, r.x = 1, r.y = 2, r.shift = 2, r.size = 8, r.width = 4, r.count = 4, r.op = REF_INDEX_K, r.disp = 0x10;
-    CHECK_ADDRESSES(r, slots, 0x100014, 0x100024);
+    CHECK_ADDRESSES(r, slots, 0x100014, 0x10000c, 0x100024);
     r.seg = TERM_FS;
-    CHECK_ADDRESSES(r, slots, STATE_FS + 0x100014, STATE_FS + 0x100024);
+    CHECK_ADDRESSES(r, slots, STATE_FS + 0x100014, STATE_FS + 0x10000c, STATE_FS + 0x100024);
     r.seg = TERM_NONE, r.flags = REF_ADDR32, r.shift = 3;
     const u64 all[] = {0x100000, 0xf, 0xffffffff00000001, 0x8000000000000005};
     CHECK_ADDRESSES(r, all, 0x100018, 0x100008, 0x100038, 0x100010);

@@ -269,6 +269,34 @@ static void enter_makes_a_frame_pointer(void)
     CHECK(is(&v, RBP, TERM_RSP, -8));
 }
 
+CODE(movs, "movsb")
+CODE(cmps, "cmpsq")
+CODE(scas, "scasd")
+CODE(lods, "lodsb")
+CODE(stos, "stosw")
+CODE(rep_stos, "rep stosb")
+static void strings_move_their_pointers(void)
+{
+    const struct {
+        const u8 *code, *end;
+        u32 changed;
+    } cases[] = {
+        {code_movs, code_movs_end, LIVE_REG(RSI) | LIVE_REG(RDI)},
+        {code_cmps, code_cmps_end, LIVE_REG(RSI) | LIVE_REG(RDI)},
+        {code_scas, code_scas_end, LIVE_REG(RDI)},
+        {code_lods, code_lods_end, LIVE_REG(RSI) | LIVE_REG(RAX)},
+        {code_stos, code_stos_end, LIVE_REG(RDI)},
+        {code_rep_stos, code_rep_stos_end, LIVE_REG(RDI) | LIVE_REG(RCX)},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct values v;
+        all_stored(&v);
+        steps(&v, cases[i].code, cases[i].end);
+        for (u8 r = 0; r < 16; r++)
+            CHECK_CASE(v.reg[r].known == !(cases[i].changed & LIVE_REG(r)), "case %zu register %u", i, r);
+    }
+}
+
 CODE(syscall, "syscall")
 static void the_kernel_spoils_rcx_and_r11(void)
 {
@@ -494,6 +522,7 @@ int main(void)
     rsp_becomes_unknown();
     leave_takes_rsp_from_rbp();
     enter_makes_a_frame_pointer();
+    strings_move_their_pointers();
     the_kernel_spoils_rcx_and_r11();
     what_is_known_is_what_the_processor_computes();
     return test_end("symbolic");
