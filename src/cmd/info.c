@@ -55,6 +55,7 @@ static u32 count_threads(const struct trace *t)
     X(threads, count_threads(t))             \
     X(modules, t->modules.n)                 \
     X(chunks, t->n_chunks)                   \
+    X(untraced_tasks, t->summary.untraced)   \
     X(lost_buffers, t->summary.lost_buffers) \
     X(file_bytes, t->store.size)
 

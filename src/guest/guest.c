@@ -395,6 +395,11 @@ static u64 prepare_task(struct thread *t)
     return 1;
 }
 
+static bool makes_task(u64 nr)
+{
+    return nr == __NR_fork || nr == __NR_vfork || nr == __NR_clone || nr == __NR_clone3;
+}
+
 static bool failed(const struct thread *t)
 {
     return t->result > (u64)-4096;
@@ -404,7 +409,7 @@ static bool failed(const struct thread *t)
 static void finish_task(struct thread *t)
 {
     struct thread *x = (struct thread *)(uintptr_t)t->cloning;
-    if (t->cloning == 1) {
+    if (t->cloning <= 1) { /* a child of vfork has cleared it long ago */
         while (!failed(t) && load_acquire(&t->cloning))
             kernel(__NR_sched_yield, 0, 0, 0, 0);
         if (!failed(t))
@@ -473,13 +478,9 @@ enum call before_syscall(struct thread *t)
     case __NR_execveat:
         swap_buffer(t); /* if the call succeeds, what was not handed over is gone */
         return CALL_DO;
-    case __NR_fork:
-    case __NR_vfork:
-    case __NR_clone:
-    case __NR_clone3:
-        t->cloning = prepare_task(t);
-        return CALL_DO;
     default:
+        if (makes_task(t->regs[RAX]))
+            t->cloning = prepare_task(t);
         return CALL_DO;
     }
 }
@@ -487,7 +488,7 @@ enum call before_syscall(struct thread *t)
 void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
-    if (t->cloning)
+    if (makes_task(nr))
         finish_task(t);
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)

@@ -118,6 +118,7 @@ static int close_trace(struct session *s, struct err *e)
         return 0;
     summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
     summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    summary.untraced = (u32)s->result->stats.untraced;
     if (s->result->went_native)
         summary.ending = TRACE_ENDED_detached;
     if (s->write_failed) {
