@@ -61,8 +61,8 @@ struct trace_counts {
 
 struct trace_summary {
     u32 ending, status;
-    u32 counted; /* whether `counts` was filled in while recording */
-    u32 untraced; /* tasks of the program that ran natively */
+    u32 counted;                  /* whether `counts` was filled in while recording */
+    u32 untraced;                 /* tasks of the program that ran natively */
     u64 lost_buffers, lost_bytes; /* dropped because nobody drained them in time */
     struct trace_counts counts;
 };

@@ -216,12 +216,13 @@ static _Noreturn void go_native(struct thread *t, enum native_reason why)
 /* -- Requests --------------------------------------------------------------------------------- */
 
 /* Ask the host; 0 if it refuses or is gone. */
-static u64 ask(struct thread *t, enum request_kind kind, u64 arg)
+static u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end)
 {
     struct control *c = control(t);
     t->n_requests++;
     t->req_kind = kind;
     t->req_arg = arg;
+    t->req_end = end;
     t->answer = 0;
     store_release(&t->req_state, REQ_POSTED);
     __atomic_fetch_or(&c->asking[t->block / 64], 1ull << (t->block % 64), __ATOMIC_SEQ_CST);
@@ -239,6 +240,11 @@ static u64 ask(struct thread *t, enum request_kind kind, u64 arg)
         futex_wait(&t->req_state, REQ_POSTED);
     }
     return t->answer;
+}
+
+static u64 ask(struct thread *t, enum request_kind kind, u64 arg)
+{
+    return ask_range(t, kind, arg, 0);
 }
 
 static void go_to(struct thread *t, u64 answer)
@@ -485,6 +491,48 @@ enum call before_syscall(struct thread *t)
     }
 }
 
+static bool has_code(const struct thread *t, u64 start, u64 end)
+{
+    const struct control *c = control(t);
+    if (c->n_code > CODE_RANGES)
+        return true;
+    for (u32 i = 0; i < c->n_code; i++)
+        if (c->code[i].start < end && start < c->code[i].end)
+            return true;
+    return false;
+}
+
+/* Code may have come, changed or gone: the host must know before the next instruction. */
+static void tell_range(struct thread *t, u64 start, u64 length, bool executable)
+{
+    if (executable || has_code(t, start, start + length))
+        ask_range(t, REQ_memory_changed, start, start + length);
+}
+
+static void tell_memory(struct thread *t, u64 nr)
+{
+    bool executable = t->regs[RDX] & PROT_EXEC_;
+    switch (nr) {
+    case __NR_mmap:
+        tell_range(t, t->result, t->regs[RSI], executable);
+        break;
+    case __NR_mprotect:
+    case __NR_pkey_mprotect:
+        tell_range(t, t->regs[RDI], t->regs[RSI], executable);
+        break;
+    case __NR_munmap:
+        tell_range(t, t->regs[RDI], t->regs[RSI], false);
+        break;
+    case __NR_mremap:
+        tell_range(t, t->regs[RDI], t->regs[RSI], false);
+        tell_range(t, t->result, t->regs[RDX],
+                   has_code(t, t->regs[RDI], t->regs[RDI] + t->regs[RSI]));
+        break;
+    default:
+        break;
+    }
+}
+
 void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
@@ -493,9 +541,8 @@ void after_syscall(struct thread *t)
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);
-    if ((nr == __NR_mmap || nr == __NR_mprotect || nr == __NR_pkey_mprotect) &&
-        (t->regs[RDX] & PROT_EXEC_) && !failed(t))
-        ask(t, REQ_memory_changed, 0);
+    if (!failed(t))
+        tell_memory(t, nr);
     t->regs[RAX] = t->result;
     t->regs[RCX] = t->pc;
     if (records(t))

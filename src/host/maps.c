@@ -99,28 +99,69 @@ static bool is_noted(const struct session *s, const struct map *m)
     return false;
 }
 
+static void note_module(struct session *s, const struct map *m)
+{
+    char id[80] = "";
+    if (!m->path[0] || is_noted(s, m))
+        return;
+    if (m->path[0] == '/')
+        build_id(m->path, id, sizeof id);
+    struct trace_module x = {.start = m->start,
+                             .end = m->end,
+                             .offset = m->offset,
+                             .build_id = strdup(id),
+                             .path = strdup(m->path)};
+    check(x.build_id && x.path);
+    vec_push(&s->modules, x);
+}
+
+/* Let the guest know which mappings hold code: it tells us of changes there. */
+static void tell_guest(struct session *s)
+{
+    struct control *c = s->control;
+    u32 n = 0;
+    for (size_t i = 0; i < s->n_maps; i++) {
+        if (s->maps[i].perms[2] != 'x' || is_ours(s, &s->maps[i]))
+            continue;
+        if (n < CODE_RANGES) {
+            c->code[n].start = s->maps[i].start;
+            c->code[n].end = s->maps[i].end;
+        }
+        n++;
+    }
+    store_release(&c->n_code, n);
+}
+
 void modules_note(struct session *s)
 {
-    struct map *maps;
-    size_t n = maps_read(s->pid, &maps);
+    free(s->maps);
+    s->n_maps = maps_read(s->pid, &s->maps);
+    tell_guest(s);
     pthread_mutex_lock(&s->modules_lock);
-    for (size_t i = 0; i < n; i++) {
-        struct map *m = &maps[i];
-        char id[80] = "";
-        if (!m->path[0] || m->perms[2] != 'x' || is_ours(s, m) || is_noted(s, m))
-            continue;
-        if (m->path[0] == '/')
-            build_id(m->path, id, sizeof id);
-        struct trace_module x = {.start = m->start,
-                                 .end = m->end,
-                                 .offset = m->offset,
-                                 .build_id = strdup(id),
-                                 .path = strdup(m->path)};
-        check(x.build_id && x.path);
-        vec_push(&s->modules, x);
-    }
+    for (size_t i = 0; i < s->n_maps; i++)
+        if (s->maps[i].perms[2] == 'x' && !is_ours(s, &s->maps[i]))
+            note_module(s, &s->maps[i]);
     pthread_mutex_unlock(&s->modules_lock);
-    free(maps);
+}
+
+/* Memory that only looks like a file. */
+static bool is_anonymous(const char *path)
+{
+    static const char *const kinds[] = {"/memfd:", "/dev/zero", "/SYSV", "/dev/shm/"};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (!strncmp(path, kinds[i], strlen(kinds[i])))
+            return true;
+    return path[0] != '/' && strcmp(path, "[vdso]");
+}
+
+bool maps_code_is_stable(struct session *s, u64 address)
+{
+    for (size_t i = 0; i < s->n_maps; i++) {
+        const struct map *m = &s->maps[i];
+        if (address >= m->start && address < m->end)
+            return m->perms[2] == 'x' && m->perms[1] != 'w' && !is_anonymous(m->path);
+    }
+    return false;
 }
 
 int modules_write(struct session *s, struct err *e)
@@ -142,4 +183,5 @@ void modules_fini(struct session *s)
         free(s->modules.v[i].path);
     }
     vec_fini(&s->modules);
+    free(s->maps);
 }

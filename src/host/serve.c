@@ -20,7 +20,10 @@ static const struct code_page *code_page(struct session *s, u64 page)
     struct code_page *p = &s->pages[page % CODE_PAGES];
     if (p->page == page + 1)
         return p;
-    ssize_t n = pread(s->mem_fd, p->bytes, sizeof p->bytes, (off_t)(page << 12));
+    ssize_t n = 0;
+    p->changes = !maps_code_is_stable(s, page << 12);
+    if (!p->changes)
+        n = pread(s->mem_fd, p->bytes, sizeof p->bytes, (off_t)(page << 12));
     p->page = page + 1;
     p->size = n > 0 ? (u32)n : 0;
     return p;
@@ -78,11 +81,17 @@ static u64 answer(struct session *s, struct thread *t)
     case REQ_memory_changed:
         forget_code(s);
         modules_note(s);
+        translate_drop(s->translator, arg, load_relaxed(&t->req_end));
         return 1;
     default:
         err_set(&why, "the program sent a request that does not exist (%u)", kind);
         at.v = 0;
     }
+    if (!at.v && kind != REQ_follow_exit && code_page(s, arg >> 12)->changes)
+        err_set(&why,
+                "the code at 0x%llx is generated or can be written, and this version does not "
+                "follow such code",
+                (unsigned long long)arg);
     if (!at.v)
         note_refusal(s, &why);
     return at.v;

@@ -21,9 +21,17 @@ struct stress {
 struct code_page {
     u64 page; /* page number + 1, 0 if empty */
     u32 size;
+    bool changes; /* it may change after it was translated: not read */
     u8 bytes[4096];
 };
 enum { CODE_PAGES = 256 };
+
+/* One mapping of the program. */
+struct map {
+    u64 start, end, offset;
+    char perms[5];
+    char path[256];
+};
 
 struct session {
     const struct run_options *options;
@@ -41,6 +49,8 @@ struct session {
     struct code_page *pages;
     pthread_t serve_thread;
     u32 stopping;
+    struct map *maps; /* as of the last change of code; the serve thread's */
+    size_t n_maps;
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
     size_t modules_written; /* the drain's */
@@ -85,12 +95,9 @@ void *serve_main(void *session);
 void drain_begin(struct session *s);
 void drain_end(struct session *s);
 /* maps.c: what is mapped in the program now. */
-struct map {
-    u64 start, end, offset;
-    char perms[5];
-    char path[256];
-};
 size_t maps_read(pid_t pid, struct map **out);
+/* Does the page at this address hold code of a file, or of the kernel, that nobody can write? */
+bool maps_code_is_stable(struct session *s, u64 address);
 /* Note the executable mappings that are new; by whichever thread sees the program change them. */
 void modules_note(struct session *s);
 /* Write those noted since the last call; by the drain. */

@@ -104,6 +104,23 @@ void publish(struct translator *t, const struct place *p)
         store_release(&jump[JUMP_MASK + 1 + at], t->cache + p->landing);
 }
 
+void unpublish(struct translator *t, const struct place *p)
+{
+    struct index_entry *x = index_probe(t, p->pc);
+    if (x && x->pc == p->pc) {
+        store_relaxed(&x->entry, 0);
+        store_relaxed(&x->door, 0);
+        store_relaxed(&x->landing, 0);
+    }
+    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF),
+        at = p->pc & (t->has_bmi2 ? JUMP_MASK : 0xffff);
+    if (p->door && jump[at] == t->cache + p->door)
+        store_release(&jump[at], t->config.guest.indirect);
+    at += JUMP_MASK + 1;
+    if (p->landing && jump[at] == t->cache + p->landing)
+        store_release(&jump[at], t->config.guest.landing);
+}
+
 void ahead_push(struct translator *t, u64 pc)
 {
     if (!t->config.no_ahead && pc)

@@ -6,14 +6,15 @@
 #include "base/base.h"
 
 struct place {
-    u64 pc;       /* 0 is free */
-    u32 unit;     /* unit number + 1, 0 if not translated */
-    u32 entry;    /* cache offset of the unit's entry, at its gate */
-    u32 inner;    /* and behind the gate */
-    bool is_line; /* the unit always arrives at another gate: direct links need not pass its own */
-    u32 door;     /* cache offset of the entry for indirect jumps and calls, 0 if none */
-    u32 landing;  /* the same for returns */
-    u32 waiting;  /* first exit (index + 1) that leads here and is not linked */
+    u64 pc;        /* 0 is free */
+    u32 unit;      /* unit number + 1, 0 if not translated */
+    u32 entry;     /* cache offset of the unit's entry, at its gate */
+    u32 inner;     /* and behind the gate */
+    bool is_line;  /* the unit always arrives at another gate: direct links need not pass its own */
+    u32 door;      /* cache offset of the entry for indirect jumps and calls, 0 if none */
+    u32 landing;   /* the same for returns */
+    bool dropping; /* its code is going: see translate_drop */
+    u32 waiting;   /* first exit (index + 1) that leads here and is not linked */
 };
 
 struct places {

@@ -151,6 +151,8 @@ void link_patch(struct translator *t, u32 exit, u32 to);
 void link_exit(struct translator *t, u32 exit);
 void link_waiting(struct translator *t, struct place *p);
 void publish(struct translator *t, const struct place *p);
+/* Take back what publish told the program. */
+void unpublish(struct translator *t, const struct place *p);
 void ahead_push(struct translator *t, u64 pc);
 
 #endif

@@ -305,6 +305,65 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
     return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, BY_LINK, e);
 }
 
+/* Does any instruction of a unit lie in the range? Paths follow jumps, so all are looked at. */
+static bool touches(const struct translator *t, u32 unit, u64 start, u64 end)
+{
+    const struct unit *u = &t->table.units.v[unit];
+    const struct unit_insn *in = &t->table.insns.v[u->insn0];
+    for (u32 i = 0; i < u->n_insns; i++)
+        if (in[i].pc < end && start < in[i].pc + in[i].len)
+            return true;
+    return false;
+}
+
+/* Exits that lead to a dropped unit go back to asking, and wait for its successor. An exit without a
+ * jump of its own runs on into the unit behind it: then its own unit must go as well. */
+static bool unlink_exits(struct translator *t)
+{
+    bool more = false;
+    for (u32 i = 0; i < t->table.exits.n; i++) {
+        const struct unit_exit *x = &t->table.exits.v[i];
+        struct link *l = &t->links.v[i];
+        struct place *p = x->target ? places_get(&t->places, x->target) : NULL;
+        struct place *own = places_get(&t->places, t->table.units.v[x->unit].pc);
+        if (!p || !p->dropping || own->unit != x->unit + 1)
+            continue;
+        if (!l->site && x->kind != EXIT_INDIRECT && !own->dropping) {
+            own->dropping = more = true;
+        } else if (l->linked) {
+            link_patch(t, i, l->stub);
+            l->next = p->waiting;
+            p->waiting = i + 1;
+        }
+    }
+    return more;
+}
+
+void translate_drop(struct translator *t, u64 start, u64 end)
+{
+    bool any = false;
+    for (u32 i = 0; i < t->places.cap; i++) {
+        struct place *p = &t->places.v[i];
+        p->dropping = p->pc && ((p->pc >= start && p->pc < end) ||
+                                (p->unit && touches(t, p->unit - 1, start, end)));
+        any |= p->dropping;
+    }
+    if (!any)
+        return;
+    while (unlink_exits(t))
+        ;
+    for (u32 i = 0; i < t->places.cap; i++) {
+        struct place *p = &t->places.v[i];
+        if (!p->dropping)
+            continue;
+        unpublish(t, p);
+        t->stats.dropped += p->unit != 0;
+        p->unit = p->entry = p->inner = p->door = p->landing = 0;
+        p->dropping = false;
+    }
+    t->ahead.n = t->ahead_next = 0;
+}
+
 bool translate_ahead(struct translator *t)
 {
     while (t->ahead_next < t->ahead.n && t->ahead_budget) {

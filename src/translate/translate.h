@@ -39,7 +39,7 @@ struct translate_config {
 };
 
 struct translate_stats {
-    u64 units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -57,6 +57,9 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
 /* The same for what an exit leads to; links the exit. The exit id comes from the program: it is
  * checked. */
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
+/* The code in start .. end - 1 is gone or changed: forget its units, so that whoever comes there next
+ * asks again. Their numbers stay, for the records that name them. */
+void translate_drop(struct translator *t, u64 start, u64 end);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
 

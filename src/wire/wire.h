@@ -57,7 +57,7 @@ struct thread {
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
-    u64 req_arg;
+    u64 req_arg, req_end;
     u64 answer;
 
     u32 buffer; /* index of the buffer in use */
@@ -75,6 +75,7 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 #define BUFFER_WINDOW_LIMIT 32
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
 #define BUFFER_RING         64
+#define CODE_RANGES         128
 
 /* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it,
  * sets its length and pushes its number into the ring; the host drains the ring in order, zeroes,
@@ -104,6 +105,10 @@ struct control {
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
     u64 n_waits;   /* how often a thread had to wait for the window */
+    u32 n_code;    /* mappings with code: changes of these are told; above the limit, all are */
+    struct {
+        u64 start, end;
+    } code[CODE_RANGES];
     u64 asking[WIRE_THREADS / 64];            /* bitmap of blocks with a request posted */
     u64 free[(BUFFER_COUNT_LIMIT + 63) / 64]; /* bitmap of free buffers */
     u64 ring[BUFFER_RING];                    /* (sequence + 1) << 16 | buffer, release-stored */

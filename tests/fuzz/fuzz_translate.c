@@ -261,6 +261,62 @@ static void check_links(void)
     }
 }
 
+/* -- Gates ------------------------------------------------------------------------------------
+ *
+ * Nothing may go on for ever without passing a gate: see tests/unit/test_translate.c for why these three rules are enough. */
+
+enum { VISITED = 4, OPEN_NOW = 8, TO_JUMP = 16, TO_RETURN = 32 };
+
+static bool is_gate(const struct piece *p)
+{
+    for (int i = 0; i < p->z.operand_count; i++)
+        if (p->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && p->op[i].mem.segment == ZYDIS_REGISTER_GS)
+            return p->z.mnemonic == ZYDIS_MNEMONIC_CMP && p->op[i].mem.base == ZYDIS_REGISTER_NONE &&
+                   p->op[i].mem.index == ZYDIS_REGISTER_NONE && p->op[i].mem.disp.value == T_LIMIT;
+    return false;
+}
+
+/* Which indirect departures can be reached from here without a gate. */
+static u8 departures(u64 at)
+{
+    struct piece p;
+    u8 *state = in_cache(at) ? &seen[at - t->cache] : NULL, found = 0;
+    if (!state)
+        return 0;
+    if (*state & OPEN_NOW)
+        fault(at, "a circle without a gate");
+    if (*state & VISITED)
+        return *state & (TO_JUMP | TO_RETURN);
+    *state |= VISITED | OPEN_NOW;
+    for (u64 here = at; decode(here, &p) && !is_gate(&p); here += p.z.length) {
+        ZydisInstructionCategory c = p.z.meta.category;
+        bool direct = p.op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && c != ZYDIS_CATEGORY_RET;
+        if (c == ZYDIS_CATEGORY_RET || (c == ZYDIS_CATEGORY_UNCOND_BR && !direct)) {
+            found |= c == ZYDIS_CATEGORY_RET ? TO_RETURN : TO_JUMP;
+            break;
+        }
+        if (p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && direct)
+            found |= departures(here + p.z.length + (u64)p.op[0].imm.value.s);
+        if (c == ZYDIS_CATEGORY_UNCOND_BR || c == ZYDIS_CATEGORY_CALL)
+            break;
+    }
+    *state = (u8)((*state & ~OPEN_NOW) | found);
+    return found;
+}
+
+static void check_gates(void)
+{
+    for (u32 i = 0; i < t->places.cap; i++) {
+        const struct place *p = &t->places.v[i];
+        if (p->unit)
+            departures(t->cache + p->entry);
+        if (p->landing && departures(t->cache + p->landing))
+            fault(t->cache + p->landing, "a return leads to an indirect branch without a gate");
+        if (p->door && departures(t->cache + p->door) & TO_JUMP)
+            fault(t->cache + p->door, "an indirect branch leads to an indirect jump or call without a gate");
+    }
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
     if (size <= HEAD)
@@ -277,5 +333,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     }
     check_emitted();
     check_links();
+    check_gates();
     return 0;
 }
