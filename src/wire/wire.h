@@ -74,7 +74,7 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
  * so there is always a free one for a thread that may have one. */
 #define BUFFER_WINDOW_LIMIT 32
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
-#define BUFFER_RING         64
+#define BUFFER_RING         1024
 #define CODE_RANGES         128
 
 /* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it,
@@ -115,7 +115,7 @@ struct control {
     u32 length[BUFFER_COUNT_LIMIT];           /* bytes used, when published */
     u32 owner[BUFFER_COUNT_LIMIT];            /* thread number + 1 while claimed, 0 when free */
 };
-_Static_assert(BUFFER_WINDOW_LIMIT <= BUFFER_RING, "the ring holds all that may be on its way");
+_Static_assert(BUFFER_COUNT_LIMIT <= BUFFER_RING, "all threads may hand over at once");
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 

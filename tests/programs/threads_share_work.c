@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { THREADS = 24, ROUNDS = 20, STEPS = 500 };
+enum { THREADS = 200, ROUNDS = 4, STEPS = 500 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t all_there = PTHREAD_COND_INITIALIZER;

@@ -511,10 +511,11 @@ static void rsp_is_settled_after_it_was_realigned(void)
 
 CODE(left_unknown, "and rsp, -32; jz 2f; nop; 2: nop")
 CODE(left_as_sum, "mov cl, [rax]; lea rsp, [rsp + rax]; jz 2f; nop; 2: nop")
+CODE(left_at_end, "and rsp, -32; nop")
 static void rsp_is_settled_wherever_a_unit_can_be_left(void)
 {
+    struct bench b;
     for (u8 sum = 0; sum < 2; sum++) {
-        struct bench b;
         if (sum)
             TRANSLATE(&b, left_as_sum, NEAR, EVENTS_memory);
         else
@@ -525,6 +526,9 @@ static void rsp_is_settled_wherever_a_unit_can_be_left(void)
             CHECK(exit_of(&b, u, k)->slots == 1 + sum && exit_of(&b, u, k)->rsp_term == sum);
         bench_close(&b);
     }
+    TRANSLATE(&b, left_at_end, NEAR, EVENTS_memory);
+    CHECK(b.table->exits.v[0].slots == 1 && b.table->exits.v[0].rsp_term == 0);
+    bench_close(&b);
 }
 
 CODE(terms, "mov r8, [rdi]; mov r8, [rsi]; mov r8, [rdx]; lea rax, [rdi + rsi * 4]; mov cl, [rax + rdx * 2]; ret")
@@ -1774,6 +1778,14 @@ static void the_return_address_is_pushed_as_the_program_has_it(void)
         for (u32 i = 0; !low && find(&b, ZYDIS_MNEMONIC_PUSH, i, &p); i++)
             found += pushes_return_address(&b, &p);
         CHECK_CASE(found == calls && calls > 0, "%u of %u in case %d", found, calls, k);
+        /* The stack pointer moves by what was pushed: a real call's push is taken back, a constant needs room made. */
+        u32 up = 0, down = 0;
+        for (u32 i = 0; find(&b, ZYDIS_MNEMONIC_LEA, i, &p); i++) {
+            up += is_reg(&p.op[0], ZYDIS_REGISTER_RSP) && p.op[1].mem.disp.value == 8;
+            down += is_reg(&p.op[0], ZYDIS_REGISTER_RSP) && p.op[1].mem.disp.value == -8;
+        }
+        CHECK_CASE(up == (low || strict ? 0 : calls) && down == (low && strict ? calls : 0), "%u up %u down in case %d", up,
+                   down, k);
         CHECK_SOUND(&b);
         bench_close(&b);
     }
