@@ -19,6 +19,7 @@ LIBS   := -lZydis -lzstd -lxxhash
 
 .PHONY: all demo check check-all unit insn oracle cli doors fuzz bench-engine install clean
 all: $(B)/gait
+.SECONDARY:
 
 # -- The guest: one blob, checked, then bytes inside gait ---------------------------------------
 GUEST_OBJ := $(B)/guest/guest.o $(B)/guest/entry.o

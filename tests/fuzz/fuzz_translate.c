@@ -309,7 +309,7 @@ static void check_gates(void)
     for (u32 i = 0; i < t->places.cap; i++) {
         const struct place *p = &t->places.v[i];
         if (p->unit)
-            departures(t->cache + p->entry);
+            departures(t->cache + p->inner);
         if (p->landing && departures(t->cache + p->landing))
             fault(t->cache + p->landing, "a return leads to an indirect branch without a gate");
         if (p->door && departures(t->cache + p->door) & TO_JUMP)

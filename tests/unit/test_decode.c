@@ -339,6 +339,7 @@ static void xsave_areas_are_as_large_as_their_components(void)
 struct shape {
     u32 most_slots, most_refs, most_insns;
     bool specials, large_disps, odd_rsp;
+    bool simple; /* one term each, and no segment */
 };
 
 static u8 random_term(u32 slots, const struct shape *s)
@@ -429,15 +430,15 @@ static u8 random_refs(struct unit_table *t, u32 insn, u32 *slots, const struct s
     for (u32 i = 0; i < n; i++) {
         struct ref r = blank_ref();
         if (*slots < s->most_slots && pick(2))
-            ++*slots;
+            *slots += 1 + pick(s->simple ? MIN(4, s->most_slots - *slots) : 1);
         r.insn = (u16)insn;
         r.kind = (u8)pick(3);
         r.size = 1u << pick(4);
         r.a = random_term(*slots, s);
-        r.b = pick(3) ? TERM_NONE : random_term(*slots, s);
-        r.shift = r.b == TERM_NONE ? 0 : (u8)(pick(8) ? pick(4) : pick(64));
+        r.b = s->simple || pick(3) ? TERM_NONE : random_term(*slots, s);
+        r.shift = (u8)(pick(8) ? pick(4) : pick(64));
         r.disp = random_disp(s);
-        r.seg = pick(12) ? TERM_NONE : s->specials && pick(2) ? TERM_GS : TERM_FS;
+        r.seg = s->simple || pick(12) ? TERM_NONE : s->specials && pick(2) ? TERM_GS : TERM_FS;
         if (s->specials && !pick(12))
             r.flags = REF_ADDR32;
         if (s->specials && !pick(4) && *slots + 16 <= s->most_slots)
@@ -715,6 +716,21 @@ static void both_paths_say_the_same_of_ordinary_tables(void)
         snprintf(what, sizeof what, "table %u", i);
         random_table(&t, 1 + pick(30), &s);
         compare_paths(&t, i % 7 ? 400 : 6000, true, what);
+        unit_table_fini(&t);
+    }
+}
+
+/* Tables for which the shortest forms of plans are made, and units with more references than a plan may have. */
+static void both_paths_say_the_same_of_simple_tables(void)
+{
+    for (u32 i = 0; i < 60; i++) {
+        struct shape s = {.most_slots = 3 + i % 12, .most_refs = i % 6 ? 10 : 400, .most_insns = i % 6 ? 6 : 250,
+                          .large_disps = i % 4 == 1, .simple = true};
+        struct unit_table t;
+        char what[64];
+        snprintf(what, sizeof what, "simple table %u", i);
+        random_table(&t, 20, &s);
+        compare_paths(&t, 1000, true, what);
         unit_table_fini(&t);
     }
 }
@@ -1071,6 +1087,7 @@ int main(void)
     rep_takes_turns_up_and_down();
     xsave_areas_are_as_large_as_their_components();
     both_paths_say_the_same_of_ordinary_tables();
+    both_paths_say_the_same_of_simple_tables();
     both_paths_say_the_same_of_special_forms();
     both_paths_say_the_same_of_odd_stack_pointers();
     both_paths_make_the_same_batches();

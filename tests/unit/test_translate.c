@@ -1406,6 +1406,18 @@ static void an_exit_leads_to_its_stub_until_it_is_linked(void)
     }
 }
 
+/* A line is left by an indirect branch at once, and that arrives at a gate. */
+CODE(line, "1: nop; ret; call 1b")
+static void a_line_is_entered_behind_its_gate(void)
+{
+    struct bench b;
+    OPEN(&b, line, NEAR, .events = EVENTS_memory);
+    CHECK(ask(&b, NEAR, BY_LINK) != 0 && ask(&b, NEAR + 2, BY_LINK) != 0);
+    struct place p = place_of(&b, NEAR);
+    CHECK(p.inner != p.entry && led_to(&b, unit_at(&b, NEAR + 2)->exit0) == cache_of(&b) + p.inner);
+    bench_close(&b);
+}
+
 static void every_link_goes_through_a_gate_when_told(void)
 {
     struct bench b;
@@ -1645,7 +1657,7 @@ static void view_gates(struct bench *b, struct view *v)
     for (u32 i = 0; i < b->t->places.cap; i++) {
         const struct place *p = &b->t->places.v[i];
         if (p->unit)
-            departures(b, cache_of(b) + p->entry, v);
+            departures(b, cache_of(b) + p->inner, v);
         if (p->landing && departures(b, cache_of(b) + p->landing, v))
             view_fault(v, cache_of(b) + p->landing, "a return leads to an indirect branch without a gate");
         if (p->door && departures(b, cache_of(b) + p->door, v) & TO_JUMP)
@@ -1659,6 +1671,7 @@ CODE(recursion, "1: dec rcx; jz 2f; call 1b; 2: ret")
 CODE(unwound, "1: sub rsp, 8; call [rax]; add rsp, 8; ret")
 CODE(plt_loop, "1: call 2f; jmp 1b; 2: jmp [rip + 0x1000]")
 CODE(self_call, "1: call 1b")
+CODE(not_a_line, "1: dec rcx; jnz 2f; ret; 2: jmp 1b")
 static void nothing_goes_round_without_passing_a_gate(void)
 {
     const struct {
@@ -1670,6 +1683,7 @@ static void nothing_goes_round_without_passing_a_gate(void)
         {"the way out of a recursion", code_recursion, code_recursion_end},
         {"a recursion through a pointer", code_unwound, code_unwound_end},
         {"calls through the linkage table", code_plt_loop, code_plt_loop_end},
+        {"a line with a way out", code_not_a_line, code_not_a_line_end},
         {"an endless recursion", code_self_call, code_self_call_end},
         {"a loop", code_diamond, code_diamond_end},
         {"a jump back", code_reads_flags, code_reads_flags_end},
@@ -1964,6 +1978,7 @@ int main(void)
     conditional_branches_keep_their_condition();
     loop_and_jrcxz_go_both_ways();
     an_exit_leads_to_its_stub_until_it_is_linked();
+    a_line_is_entered_behind_its_gate();
     every_link_goes_through_a_gate_when_told();
     nothing_is_linked_when_told();
     what_waited_is_linked_whoever_asks();
