@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as code: translate from several places, follow exits, run ahead; then the table must be sound and all that was
- * emitted must decode, along every branch, with no register of ours lost.
+/* Any bytes as code: translate from several places, follow exits, run ahead, drop a part and do it again; then the table
+ * must be sound and all that was emitted must decode, along every branch, with no register of ours lost.
  *
  *   byte 0   level of events, strict, no_link, all_gates, no_ahead
  *   byte 1   most instructions in a unit (0: the default), most branches
- *   byte 2   where the code lies: in reach of the cache, out of reach, below 2 GB, near both ends of the address space
+ *   byte 2   where the code lies: in reach of the cache, out of reach, below 2 GB, near both ends of the address space;
+ *            and, from 64 on, which part of it is dropped
  *   byte 3   the first place to translate from
  *   the rest is the code
  *
@@ -119,6 +120,12 @@ static void translate(const u8 *head)
     }
     for (u32 i = 0; i < EXITS; i++)
         translate_exit(t, FIRST_EXIT_ID + i * (head[3] | 1), &e);
+}
+
+static void drop(const u8 *head)
+{
+    u64 start = input.size * (head[2] >> 4) / 16, size = 1 + input.size * (head[3] & 7) / 16;
+    translate_drop(t, input.pc + start, input.pc + start + size);
 }
 
 /* -- What was emitted ------------------------------------------------------------------------- */
@@ -242,16 +249,22 @@ static void check_emitted(void)
     }
 }
 
-/* A jump that may be patched lies within 8 aligned bytes, and leads to the unit of its target or to its own stub. */
+static const struct place *place_of(u64 pc)
+{
+    static const struct place none;
+    return pc ? places_get(&t->places, pc) : &none;
+}
+
+/* A jump that may be patched lies within 8 aligned bytes, and leads to the unit of its target or to its own stub. What
+ * was dropped may lead anywhere. */
 static void check_links(void)
 {
     for (u32 i = 0; i < t->links.n; i++) {
         const struct link *l = &t->links.v[i];
-        if (!l->site)
+        const struct unit_exit *x = &t->table.exits.v[i];
+        if (!l->site || place_of(t->table.units.v[x->unit].pc)->unit != x->unit + 1)
             continue;
-        u64 target = t->table.exits.v[i].target;
-        struct place none = {0};
-        const struct place *p = target ? places_get(&t->places, target) : &none;
+        const struct place *p = place_of(x->target);
         s32 rel;
         memcpy(&rel, wire + WIRE_CACHE_OFF + l->site, 4);
         u32 to = l->site + 4 + (u32)rel;
@@ -326,6 +339,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     input = (struct input){data + HEAD, MIN(size - HEAD, CODE_LIMIT), places[data[2] % ARRAY_LEN(places)].pc};
     begin(data);
     translate(data);
+    if (data[2] >= 64) {
+        drop(data);
+        translate(data);
+    }
     const char *why = unit_table_fault(&t->table);
     if (why) {
         fprintf(stderr, "%s\n", why);

@@ -1819,9 +1819,113 @@ static void the_program_can_look_up_where_an_exit_leads(void)
     bench_close(&b);
 }
 
-/* -- Much code at once ------------------------------------------------------------------------ */
+/* -- Code that changes ------------------------------------------------------------------------ */
+
+/* Does an exit belong to a unit that is in use? A dropped one keeps its number, and its exits lead anywhere. */
+static bool is_current(struct bench *b, u32 exit)
+{
+    u32 unit = b->table->exits.v[exit].unit;
+    return place_of(b, b->table->units.v[unit].pc).unit == unit + 1;
+}
+
+static void dropped_code_is_asked_for_again(void)
+{
+    struct bench b;
+    u8 code[64];
+    TRANSLATE(&b, diamond, NEAR, EVENTS_memory);
+    memcpy(code, b.code, b.size);
+    b.code = code;
+    CHECK(ask(&b, NEAR + 8, BY_JUMP) != 0 && ask(&b, NEAR + 8, BY_RETURN) != 0);
+    size_t units = b.table->units.n;
+    struct place before = place_of(&b, NEAR + 8), other = place_of(&b, NEAR);
+    translate_drop(b.t, NEAR + 8, NEAR + 9);
+    /* The exit that was linked asks again, and the tables know nothing. */
+    CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && !b.t->links.v[0].linked);
+    CHECK(place_of(&b, NEAR + 8).unit == 0 && place_of(&b, NEAR).unit == other.unit);
+    CHECK(jump_table(&b, NEAR + 8, false) == b.config.guest.indirect);
+    CHECK(jump_table(&b, NEAR + 8, true) == b.config.guest.landing);
+    CHECK(!index_of(NEAR + 8) || index_of(NEAR + 8)->entry == 0);
+    CHECK(b.table->units.n == units && translator_stats(b.t).dropped >= 1);
+    /* mov ecx, [rsi] becomes mov eax, [rsi] */
+    code[9] = 0x06;
+    CHECK(translate_exit(b.t, FIRST_EXIT_ID, &b.err).v != 0);
+    struct place after = place_of(&b, NEAR + 8);
+    CHECK(after.unit > before.unit && after.entry != before.entry && led_to(&b, 0) == cache_of(&b) + after.inner);
+    const struct unit *u = &b.table->units.v[after.unit - 1];
+    CHECK(b.table->code.v[b.table->insns.v[u->insn0].bytes + 1] == 0x06);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+static void what_runs_on_into_dropped_code_is_dropped_with_it(void)
+{
+    struct bench b;
+    TRANSLATE(&b, straight, NEAR, EVENTS_memory);
+    u64 next = b.table->exits.v[0].target;
+    CHECK(b.t->links.v[0].site == 0 && place_of(&b, next).unit);
+    translate_drop(b.t, next, next + 1);
+    CHECK(place_of(&b, next).unit == 0 && place_of(&b, NEAR).unit == 0);
+    CHECK(ask(&b, NEAR, BY_LINK) != 0 && place_of(&b, next).unit != 0);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
+CODE(jumps_away, "nop; jmp 1f; .rept 100; int3; .endr; 1: nop; ret")
+static void a_unit_is_dropped_for_any_of_its_instructions(void)
+{
+    static const u64 ranges[][3] = {{0, 1, 1},     {1, 2, 1},     {2, 3, 1},     {3, 103, 0},
+                                    {103, 104, 1}, {104, 105, 1}, {105, 200, 0}, {0, 0, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        struct bench b;
+        TRANSLATE(&b, jumps_away, NEAR, EVENTS_memory);
+        CHECK(unit_at(&b, NEAR)->n_insns == 4);
+        translate_drop(b.t, NEAR + ranges[i][0], NEAR + ranges[i][1]);
+        CHECK_CASE((place_of(&b, NEAR).unit == 0) == (ranges[i][2] != 0), "range %zu", i);
+        bench_close(&b);
+    }
+}
 
 extern const u8 __executable_start[], etext[];
+
+/* Much code, half of it dropped, and translated again. */
+static void dropping_leaves_everything_sound(void)
+{
+    const u64 from = (u64)(uintptr_t)__executable_start, size = (u64)(etext - __executable_start);
+    for (int k = 0; k < 6; k++) {
+        struct bench b;
+        struct view v;
+        bench_open(&b, __executable_start, size, from,
+                   (struct translate_config){.events = k & 1 ? EVENTS_memory : EVENTS_none, .no_link = k >= 4,
+                                             .no_ahead = k >= 2});
+        for (int round = 0; round < 3; round++) {
+            for (u64 at = from; at < from + size && b.table->units.n < 4000u * (unsigned)(round + 1); at += 0x40) {
+                ask(&b, at + at / 0x100 % 7, at / 0x40 % 3);
+                while (translate_ahead(b.t))
+                    ;
+            }
+            translate_drop(b.t, from + size / 4 * (u64)round, from + size / 4 * (u64)round + size / 8);
+            for (u32 i = 0; i < b.t->links.n; i++) {
+                const struct link *l = &b.t->links.v[i];
+                struct place p = place_of(&b, b.table->exits.v[i].target ? b.table->exits.v[i].target : 1);
+                if (!l->site || !is_current(&b, i))
+                    continue;
+                u64 to = led_to(&b, i);
+                CHECK_CASE(p.unit ? to == cache_of(&b) + p.entry || to == cache_of(&b) + p.inner || b.config.no_link
+                                  : asked_exit(&b, to) == i + FIRST_EXIT_ID,
+                           "exit %u in case %d", i, k);
+            }
+        }
+        CHECK(translator_stats(b.t).dropped > 100);
+        const char *fault = unit_table_fault(b.table);
+        CHECK_CASE(!fault, "%s", fault);
+        view_open(&b, &v);
+        CHECK_VIEW(&b, &v);
+        view_close(&v);
+        bench_close(&b);
+    }
+}
+
+/* -- Much code at once ------------------------------------------------------------------------ */
 
 static void check_links(struct bench *b)
 {
@@ -1991,7 +2095,11 @@ int main(void)
     a_call_lands_behind_itself();
     the_return_address_is_pushed_as_the_program_has_it();
     the_program_can_look_up_where_an_exit_leads();
+    dropped_code_is_asked_for_again();
+    what_runs_on_into_dropped_code_is_dropped_with_it();
+    a_unit_is_dropped_for_any_of_its_instructions();
     our_own_code_translates_soundly();
+    dropping_leaves_everything_sound();
     the_form_of_an_xrstor_area_is_read_where_it_stands();
     return test_end("translate");
 }
