@@ -38,6 +38,12 @@ struct place *places_get(struct places *p, u64 pc)
     return at;
 }
 
+struct place *places_find(const struct places *p, u64 pc)
+{
+    struct place *at = p->cap ? probe(p->v, p->cap, pc) : NULL;
+    return at && at->pc ? at : NULL;
+}
+
 void places_fini(struct places *p)
 {
     free(p->v);

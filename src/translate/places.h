@@ -24,6 +24,8 @@ struct places {
 
 /* Find or make the place of a pc. The pointer holds until the next call. */
 struct place *places_get(struct places *p, u64 pc);
+/* Find the place of a pc, or NULL; moves nothing. */
+struct place *places_find(const struct places *p, u64 pc);
 void places_fini(struct places *p);
 
 #endif

@@ -324,8 +324,8 @@ static bool unlink_exits(struct translator *t)
     for (u32 i = 0; i < t->table.exits.n; i++) {
         const struct unit_exit *x = &t->table.exits.v[i];
         struct link *l = &t->links.v[i];
-        struct place *p = x->target ? places_get(&t->places, x->target) : NULL;
-        struct place *own = places_get(&t->places, t->table.units.v[x->unit].pc);
+        struct place *p = places_find(&t->places, x->target);
+        struct place *own = places_find(&t->places, t->table.units.v[x->unit].pc);
         if (!p || !p->dropping || own->unit != x->unit + 1)
             continue;
         if (!l->site && x->kind != EXIT_INDIRECT && !own->dropping) {
