@@ -83,8 +83,8 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
 	    -- cli tests/cli/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- oracle tests/oracle/run.sh small \
-	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 40 \
-	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20
+	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
+	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20 1
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check

@@ -35,6 +35,8 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size)
     decoder_reset(&d->decoder);
     for (u32 at = 0; at < size && !ended && !d->undecodable;) {
         s64 n = decode_batch(&d->decoder, data + at, size - at, d->batch, &ended, &d->decode_error);
+        if (n == 0 && !ended && !d->batch->n_records)
+            n = err_set(&d->decode_error, "a record is cut off"); /* no room even for a header */
         if (n < 0) {
             d->undecodable = true;
             return;

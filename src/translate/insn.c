@@ -80,7 +80,9 @@ static enum insn_class classify(const struct insn *in)
     }
     enum insn_class c = class_by_mnemonic(in->z.mnemonic);
     if (c == INSN_PLAIN && in->z.meta.category == ZYDIS_CATEGORY_COND_BR)
-        return INSN_JCC;
+        return direct
+                   ? INSN_JCC
+                   : INSN_REFUSED; /* Zydis knows a branch on a mask that no processor of ours has */
     if (c == INSN_PLAIN && writes_segment(in))
         return INSN_STATE;
     return c;
@@ -222,6 +224,8 @@ static const ZydisDecoder *decoder(void)
     static bool ready;
     if (!ready) {
         ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+        /* Linux has given MPX up: its instructions are the nops they were before. */
+        ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
         ready = true;
     }
     return &d;

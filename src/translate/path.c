@@ -59,7 +59,8 @@ bool path_form(struct builder *b)
 {
     struct translator *t = b->t;
     u32 limit_insns = t->config.unit_insns ? MIN(t->config.unit_insns, UNIT_INSNS) : UNIT_INSNS;
-    u32 limit_blocks = t->config.unit_blocks ? t->config.unit_blocks - 1 : DEFAULT_BLOCKS;
+    u32 limit_blocks =
+        t->config.unit_blocks ? MIN(t->config.unit_blocks - 1, UNIT_EXITS / 2) : DEFAULT_BLOCKS;
     u32 blocks = 0, slots = 0;
     b->n_insns = 0;
     b->falls_off = true;

@@ -156,7 +156,8 @@ static bool decode(u64 at, struct piece *p)
     const u8 *from = wire + WIRE_CACHE_OFF + (at - t->cache);
     const u8 *end = from >= cold.p ? t->cold.p : t->hot.p;
     if (!ready)
-        ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+        ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+                ZYAN_SUCCESS(ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE)); /* nops */
     p->at = at;
     return in_cache(at) && from >= hot.p && from < end &&
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, from, (size_t)(end - from), &p->z, p->op));

@@ -837,6 +837,7 @@ static void decoder_init(ZydisDecoder *d)
     bool has_mpx;
 
     ZydisDecoderInit(d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisDecoderEnableMode(d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE); /* Linux has no MPX: nops */
     __cpuid_count(7, 0, a, b, c, e);
     has_mpx = b >> 14 & 1;
     /* Where the processor has no MPX, its encodings are long nops. */

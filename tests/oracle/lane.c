@@ -869,8 +869,10 @@ static unsigned supply_one(struct lane *l, uint64_t pc, const uint8_t *bytes, un
     struct parsed p;
     uint64_t at = LANE_BASE + ENTRIES + slot * ENTRY_SIZE;
 
-    if (decoder.stack_width != ZYDIS_STACK_WIDTH_64)
+    if (decoder.stack_width != ZYDIS_STACK_WIDTH_64) {
         ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+        ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE); /* nops */
+    }
     l->n_entries += e->pc == 0;
     *e = (struct entry){.pc = pc, .generation = shared(l)->generation};
     e->handler = in_program(handle_slow);

@@ -172,7 +172,8 @@ static bool decode_bytes(const u8 *bytes, size_t n, struct piece *p)
     static ZydisDecoder d;
     static bool ready;
     if (!ready)
-        ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+        ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+                ZYAN_SUCCESS(ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE)); /* nops */
     return n && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, bytes, n, &p->z, p->op));
 }
 
