@@ -76,6 +76,10 @@ $(B)/oracle/pin.so: tests/oracle/pin.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 $(WARN) -shared -fPIC -o $@ $<
 
+$(B)/oracle/probe: $(addprefix tests/oracle/,probe.c accesses.c accesses.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 $(WARN) -no-pie -o $@ $(filter %.c,$^) -lZydis
+
 # What every change must pass, in minutes.
 check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
@@ -87,8 +91,8 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
 	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20 1
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
-check-all: check
-	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- stress tests/insn/stress.sh \
+check-all: check $(B)/oracle/probe
+	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh \
 	    -- programs tests/programs/run.sh all
 
 fuzz: $(FUZZ)
