@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -370,6 +371,30 @@ def fatal_signal_passes_through(room):
         if done.stderr:
             require_sentence(done)
         room.passes("verify", "x.gait")
+
+
+def wait_until(what, reason):
+    deadline = time.monotonic() + SECONDS
+    while not what():
+        if time.monotonic() > deadline:
+            raise Failed(reason())
+        time.sleep(0.02)
+
+
+@case
+def gait_killed_lets_the_program_finish(room):
+    script = '$| = 1; print "on\\n"; my %h; $h{$_ % 1009} += $_ for 1..1500000; print scalar(keys %h), "\\n"'
+    argv = [room.gait, "record", "-o", "x.gait", "--", "/usr/bin/perl", "-e", script]
+    for delay in (0, 0.1, 0.3):
+        out = room.place / f"out{delay}"
+        with open(out, "wb") as stdout:
+            child = subprocess.Popen(argv, cwd=room.place, stdout=stdout, stderr=subprocess.DEVNULL)
+        wait_until(lambda: out.read_bytes(), lambda: "the program did not start")
+        time.sleep(delay)
+        child.kill()
+        child.wait()
+        wait_until(lambda: out.read_bytes() == b"on\n1009\n",
+                   lambda: f"gait killed after {delay} s: the program printed only {out.read_bytes()!r}")
 
 
 @case
