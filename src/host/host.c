@@ -5,12 +5,15 @@
 #include "host/session.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,9 +74,17 @@ static void start_threads(struct session *s)
     drain_begin(s);
 }
 
+static void ring(u32 *bell)
+{
+    __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void stop_threads(struct session *s)
 {
-    store_release(&s->stopping, 1);
+    __atomic_store_n(&s->stopping, 1, __ATOMIC_SEQ_CST);
+    ring(&s->control->bell);
+    ring(&s->control->drain_bell);
     pthread_join(s->serve_thread, NULL);
     drain_end(s);
 }
