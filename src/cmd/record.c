@@ -54,6 +54,7 @@ static void print_stats(const struct run_result *r)
         {"threads", s->threads},
         {"untraced tasks", s->untraced},
         {"units", s->units},
+        {"  dropped", s->dropped},
         {"  translated ahead", s->ahead},
         {"instructions in units", s->insns},
         {"app code bytes", s->app_bytes},

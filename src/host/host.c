@@ -160,6 +160,7 @@ static void collect(struct session *s)
     r->buffers = s->taken;
     r->record_bytes = s->result->counts.bytes = s->record_bytes;
     r->units = x.units;
+    r->dropped = x.dropped;
     r->insns = x.insns;
     r->app_bytes = x.app_bytes;
     r->cache_bytes = x.cache_bytes;

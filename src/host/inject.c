@@ -225,9 +225,7 @@ static void place_guest(struct session *s)
 static void fill_control(struct session *s)
 {
     struct control *c = s->control = (struct control *)(s->wire + WIRE_CTL_OFF);
-    c->version = WIRE_VERSION;
     c->events = s->options->events;
-    c->base = s->base;
     c->jump = s->jump;
     c->spin = 2000;
     c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;

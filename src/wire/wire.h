@@ -86,7 +86,6 @@ struct control {
                           the host dies */
         u64 room[8];
     };
-    u32 version;
     u32 events;       /* enum events_level: what units record */
     u32 spin;         /* how long to spin before sleeping, in pauses */
     u32 bell;         /* futex; counts requests posted */
@@ -100,7 +99,6 @@ struct control {
     u32 threads;   /* thread numbers given out */
     u32 blocks;    /* blocks ever used are below this */
     u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
-    u64 base;      /* where the wire is mapped in the program */
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
