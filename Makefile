@@ -22,7 +22,7 @@ all: $(B)/gait
 .SECONDARY:
 
 # -- The guest: one blob, checked, then bytes inside gait ---------------------------------------
-GUEST_OBJ := $(B)/guest/guest.o $(B)/guest/entry.o
+GUEST_OBJ := $(patsubst src/guest/%,$(B)/guest/%.o,$(basename $(wildcard src/guest/*.[cS])))
 $(B)/guest/%.o: src/guest/%.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST) -MMD -MP -c $< -o $@

@@ -83,14 +83,14 @@ guest_exit:
     call on_exit
     jmp resume
 
-/* The gate is closed; r11 = where to go on. */
+/* The gate is closed; r11 = its struct gate. */
 guest_gate:
     mov %r11, %gs:T_REASON
     save
     call on_gate
     jmp resume
 
-/* A segment base may have changed; r11 = where to go on. */
+/* A segment base may have changed; r11 = where to go on, T_PC = the program's next pc. */
 guest_state:
     mov %r11, %gs:T_REASON
     save
@@ -163,14 +163,21 @@ guest_syscall_insn:
     syscall
     hlt
 
-/* Leave for the program's own code for good. on_* has put rax and the pc below the red zone of the program's stack. */
+/* Leave for the program's own code for good, at T_PC. iretq takes pc, flags and stack pointer at once, from our stack. */
     .globl leave_native
 leave_native:
+    own_stack
+    mov %ss, %rax
+    push %rax
+    push REG(4)
+    push %gs:T_FLAGS
+    mov %cs, %rax
+    push %rax
+    push %gs:T_PC
+    push REG(0)
     load_registers
     mov %gs:T_APP_R11, %r11
-    mov REG(4), %rsp
-    lea -136(%rsp), %rsp
     mov %gs:T_APP_GS, %rax
     wrgsbase %rax
-    mov -8(%rsp), %rax
-    ret $128
+    pop %rax
+    iretq

@@ -27,11 +27,11 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
         emit_gs_load(c, RAX, T_SPILL0);
     }
     emit_gs_store(c, R11, T_PTR);
-    s64 back = (s64)(entry - (emit_here(c) + 7));
-    const u8 lea_rip[] = {0x4c, 0x8d, 0x1d};
-    emit_bytes(c, lea_rip, sizeof lea_rip); /* lea r11, [rip + back] */
-    emit_32(c, (u32)back);
+    const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5]: past the jmp */
+    emit_bytes(c, lea, sizeof lea);
     emit_jmp(c, b->t->config.guest.gate);
+    struct gate g = {.pc = b->pc, .entry = (s32)(entry - emit_here(c))};
+    emit_bytes(c, &g, sizeof g);
     return at;
 }
 
@@ -158,6 +158,8 @@ static bool emit_state_change(struct builder *b, u32 i)
     exit_advance(b, b->e);
     if (exit_records(b)) {
         emit_gs_store(b->e, R11, T_PTR);
+        emit_imm(b->e, R11, in->pc + in->len);
+        emit_gs_store(b->e, R11, T_PC);
         const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5] */
         emit_bytes(b->e, lea, sizeof lea);
         emit_jmp(b->e, b->t->config.guest.state);

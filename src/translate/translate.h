@@ -13,8 +13,8 @@
 struct guest_points {
     u64 start;    /* first entry, from the exec stop */
     u64 exit;     /* r11 = exit id */
-    u64 gate;     /* r11 = cache address to go on at */
-    u64 state;    /* the same, and write a state record */
+    u64 gate;     /* r11 = struct gate */
+    u64 state;    /* r11 = cache address to go on at; writes a state record */
     u64 indirect; /* a jump or call missed; its target and the program's r10 are in the thread block
                    */
     u64 landing;  /* the same for a return */

@@ -128,6 +128,13 @@ struct index_entry {
     u32 pad;
 };
 
+/* Behind the stub of a gate: which unit it is. */
+struct gate {
+    u64 pc;
+    s32 entry; /* the unit's entry, relative to this */
+    u32 pad;
+};
+
 static inline u32 index_hash(u64 pc)
 {
     return (u32)((pc * 0x9e3779b97f4a7c15ull) >> (64 - WIRE_INDEX_LOG2));

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Records of the guest's own, and the buffers that all records go into. */
+#include "guest/guest.h"
+
+/* -- Records ----------------------------------------------------------------------------------- */
+
+void put_record(struct thread *t, u32 id, u32 n, const u64 *slot)
+{
+    u8 *p = (u8 *)(uintptr_t)t->ptr;
+    for (u32 i = 0; i < n; i++)
+        *(u64 *)(void *)(p + RECORD_SLOTS_AT + 8 * i) = slot[i];
+    store_release((u32 *)(void *)p,
+                  id << RECORD_ID_SHIFT | n); /* last: a record exists once its header does */
+    t->ptr += RECORD_SLOTS_AT + 8 * n;
+}
+
+static u64 fs_base(void)
+{
+    u64 v;
+    __asm__ volatile("rdfsbase %0" : "=r"(v));
+    return v;
+}
+
+void put_state(struct thread *t)
+{
+    u64 slot[RECORD_state_slots] = {t->regs[RSP], fs_base(), t->app_gs, time_stamp()};
+    if (records(t))
+        put_record(t, RECORD_state, RECORD_state_slots, slot);
+}
+
+void put_syscall(struct thread *t, u64 nr)
+{
+    u64 slot[RECORD_syscall_slots] = {nr, t->result, time_stamp()};
+    if (records(t))
+        put_record(t, RECORD_syscall, RECORD_syscall_slots, slot);
+}
+
+/* -- Buffers ----------------------------------------------------------------------------------- */
+
+static u64 buffer_start(const struct thread *t, u32 i)
+{
+    return (u64)(uintptr_t)wire(t) + WIRE_BUF_OFF + (u64)i * control(t)->buffer_size;
+}
+
+void publish_buffer(struct thread *t)
+{
+    struct control *c = control(t);
+    store_relaxed(&c->length[t->buffer], (u32)(t->ptr - buffer_start(t, t->buffer)));
+    u64 seq = __atomic_fetch_add(&c->published, 1, __ATOMIC_SEQ_CST);
+    store_release(&c->ring[seq % BUFFER_RING], (seq + 1) << 16 | t->buffer);
+    __atomic_fetch_add(&c->drain_bell, 1, __ATOMIC_SEQ_CST);
+    if (load_relaxed(&c->drain_sleeps))
+        futex_wake(&c->drain_bell);
+}
+
+static bool claim_in_word(struct thread *t, u32 word)
+{
+    struct control *c = control(t);
+    u64 free = load_acquire(&c->free[word]);
+    while (free) {
+        u32 bit = (u32)__builtin_ctzll(free);
+        if (__atomic_compare_exchange_n(&c->free[word], &free, free & ~(1ull << bit), false,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+            t->buffer = word * 64 + bit;
+            store_relaxed(&c->owner[t->buffer], t->number + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take a free buffer, the lowest first: those are the ones in cache. */
+static bool claim_buffer(struct thread *t)
+{
+    const u32 words = sizeof control(t)->free / sizeof control(t)->free[0];
+    for (u32 word = 0; word < words; word++)
+        if (claim_in_word(t, word))
+            return true;
+    return false;
+}
+
+static bool window_is_open(const struct control *c)
+{
+    return load_acquire(&c->published) - load_acquire(&c->returned) < c->window;
+}
+
+/* Get an empty buffer, waiting for the host to drain some if need be; false if there is no host any
+ * more. No spinning: whoever is to free a buffer may need this core. */
+static bool wait_for_buffer(struct thread *t)
+{
+    struct control *c = control(t);
+    if (!window_is_open(c)) {
+        c->n_waits++;
+        __atomic_fetch_add(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
+        for (;;) {
+            u32 seen = load_acquire(&c->free_bell);
+            if (window_is_open(c) || host_is_gone(t))
+                break;
+            futex_wait(&c->free_bell, seen);
+        }
+        __atomic_fetch_sub(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
+    }
+    return !host_is_gone(t) && claim_buffer(t);
+}
+
+bool new_buffer(struct thread *t)
+{
+    if (!records(t)) { /* r11 is not stolen then; t->ptr is just what the register holds */
+        t->limit = ~0ull;
+        return true;
+    }
+    if (!wait_for_buffer(t))
+        return false;
+    t->ptr = buffer_start(t, t->buffer);
+    t->limit = t->ptr + control(t)->buffer_size - BUFFER_SLACK;
+    put_state(t);
+    return true;
+}
+
+bool swap_buffer(struct thread *t)
+{
+    if (records(t))
+        publish_buffer(t);
+    return new_buffer(t);
+}
