@@ -90,7 +90,7 @@ guest_gate:
     call on_gate
     jmp resume
 
-/* A segment base may have changed; r11 = where to go on, T_PC = the program's next pc. */
+/* A segment base may have changed; r11 = exit id. */
 guest_state:
     mov %r11, %gs:T_REASON
     save

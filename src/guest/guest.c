@@ -70,10 +70,15 @@ void on_start(struct thread *t)
     go_to(t, ask(t, REQ_translate_pc, t->pc));
 }
 
-void on_exit(struct thread *t)
+static u64 exit_target(const struct thread *t)
 {
     const u64 *target = (const u64 *)(const void *)(wire(t) + WIRE_TARGET_OFF);
-    t->pc = target[t->reason & (EXIT_ID_LIMIT - 1)];
+    return target[t->reason & (EXIT_ID_LIMIT - 1)];
+}
+
+void on_exit(struct thread *t)
+{
+    t->pc = exit_target(t);
     go_to(t, ask(t, REQ_follow_exit, t->reason));
 }
 
@@ -87,33 +92,51 @@ void on_gate(struct thread *t)
         go_native(t, NATIVE_host_gone);
 }
 
-void on_state(struct thread *t)
-{
-    put_state(t);
-    t->resume = t->reason;
-}
-
-/* Find the unit of t->pc without the host; fill the jump tables' entries for next time. */
-static u64 look_up(struct thread *t, bool is_return)
+/* Find t->pc in the index, without the host. */
+static const struct index_entry *find(const struct thread *t)
 {
     const struct index_entry *v =
         (const struct index_entry *)(const void *)(wire(t) + WIRE_INDEX_OFF);
     u32 mask = (1u << WIRE_INDEX_LOG2) - 1;
     for (u32 i = index_hash(t->pc);; i = (i + 1) & mask) {
         u64 pc = load_acquire(&v[i].pc);
-        if (!pc)
-            return 0;
-        if (pc != t->pc)
-            continue;
-        u64 cache = (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF;
-        u32 entry = load_relaxed(&v[i].entry),
-            door = load_relaxed(is_return ? &v[i].landing : &v[i].door);
-        if (!entry || !door)
-            return 0;
-        u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
-        store_relaxed(&jump[pc & t->jump_mask], cache + door);
-        return cache + entry;
+        if (!pc || pc == t->pc)
+            return pc ? &v[i] : 0;
     }
+}
+
+static u64 in_cache(const struct thread *t, u32 offset)
+{
+    return (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF + offset;
+}
+
+/* Go on at t->pc. */
+static void go_on(struct thread *t)
+{
+    const struct index_entry *x = find(t);
+    u32 entry = x ? load_relaxed(&x->entry) : 0;
+    go_to(t, entry ? in_cache(t, entry) : ask(t, REQ_translate_pc, t->pc));
+}
+
+void on_state(struct thread *t)
+{
+    t->pc = exit_target(t);
+    put_state(t);
+    go_on(t);
+}
+
+/* Find the unit of t->pc without the host; fill the jump tables' entries for next time. */
+static u64 look_up(struct thread *t, bool is_return)
+{
+    const struct index_entry *x = find(t);
+    if (!x)
+        return 0;
+    u32 entry = load_relaxed(&x->entry), door = load_relaxed(is_return ? &x->landing : &x->door);
+    if (!entry || !door)
+        return 0;
+    u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
+    store_relaxed(&jump[t->pc & t->jump_mask], in_cache(t, door));
+    return in_cache(t, entry);
 }
 
 void on_indirect(struct thread *t)

@@ -156,15 +156,10 @@ static bool emit_state_change(struct builder *b, u32 i)
     u32 k = exit_add(b, i + 1, EXIT_STATE, in->pc + in->len);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    if (exit_records(b)) {
-        emit_gs_store(b->e, R11, T_PTR);
-        emit_imm(b->e, R11, in->pc + in->len);
-        emit_gs_store(b->e, R11, T_PC);
-        const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5] */
-        emit_bytes(b->e, lea, sizeof lea);
-        emit_jmp(b->e, b->t->config.guest.state);
-    }
-    exit_way_on(b, k);
+    if (exit_records(b))
+        exit_ask(b, b->e, k, b->t->config.guest.state);
+    else
+        exit_way_on(b, k);
     return true;
 }
 

@@ -103,6 +103,7 @@ bool exit_records(const struct builder *b);
 s32 exit_record_size(const struct builder *b);
 /* Note an exit after the first n instructions; rsp must be settled. Its number within the unit. */
 u32 exit_add(struct builder *b, u32 n, enum exit_kind kind, u64 target);
+void exit_ask(struct builder *b, struct emit *e, u32 k, u64 guest);
 u32 exit_ask_stub(struct builder *b, u32 k);
 void exit_header(struct builder *b, struct emit *e, u32 k, s32 disp);
 void exit_advance(struct builder *b, struct emit *e);

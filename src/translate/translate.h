@@ -14,7 +14,7 @@ struct guest_points {
     u64 start;    /* first entry, from the exec stop */
     u64 exit;     /* r11 = exit id */
     u64 gate;     /* r11 = struct gate */
-    u64 state;    /* r11 = cache address to go on at; writes a state record */
+    u64 state;    /* r11 = exit id; a segment base has changed */
     u64 indirect; /* a jump or call missed; its target and the program's r10 are in the thread block
                    */
     u64 landing;  /* the same for a return */

@@ -246,7 +246,7 @@ static void follow(const struct bench *b, struct view *v, const struct piece *p)
         else if (!is_guest_point(b, to))
             view_fault(v, p->at, "a branch to nowhere");
         /* These two come back behind the jump. */
-        goes_on |= to == b->config.guest.syscall || to == b->config.guest.state;
+        goes_on |= to == b->config.guest.syscall;
     }
     if (goes_on)
         vec_push(&v->todo, behind(p));
@@ -1187,14 +1187,14 @@ static bool is_record_pointer(const struct bench *b, const struct piece *p)
         if (!is_reg(to, ZYDIS_REGISTER_R11))
             return false;
         if (from->mem.base == ZYDIS_REGISTER_RIP)
-            return leads_to(b, p, b->config.guest.gate) || leads_to(b, p, b->config.guest.state);
+            return leads_to(b, p, b->config.guest.gate);
         return from->mem.base == ZYDIS_REGISTER_R11 && from->mem.disp.value % 8 == RECORD_SLOTS_AT;
     case ZYDIS_MNEMONIC_MOV:
         if (to->type == ZYDIS_OPERAND_TYPE_MEMORY)
             return is_reg(from, ZYDIS_REGISTER_R11) && to->mem.segment == ZYDIS_REGISTER_GS &&
                    to->mem.disp.value == T_PTR;
         return is_reg(to, ZYDIS_REGISTER_R11D) && is_direct(&(struct piece){.op[0] = *from}) &&
-               leads_to(b, p, b->config.guest.exit);
+               (leads_to(b, p, b->config.guest.exit) || leads_to(b, p, b->config.guest.state));
     default:
         return false;
     }
