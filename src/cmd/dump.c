@@ -165,14 +165,14 @@ static bool show_record(struct out *o, const struct walk *w, u32 i)
 {
     const struct batch *b = w->batch;
     const struct unit_table *t = &w->trace->table;
-    const struct unit *u = &t->units.v[t->exits.v[b->exit[i] - FIRST_EXIT_ID].unit];
+    const struct unit *u = &t->units.v[walk_run(w, i).unit];
     const struct unit_insn *insns = &t->insns.v[u->insn0];
     struct share share = walk_share(w, i);
     u32 thread = walk_thread(w), j = b->first[i], end = b->first[i + 1], size;
     for (u32 k = share.from;; k++) {
         for (; j < end; j++) {
             const struct ref *r = walk_ref(w, j, &size);
-            if (r->insn >= k)
+            if (r->insn >= k && k < share.to) /* behind the end: what a rep did before it faulted */
                 break;
             if (!show_ref(o, thread, insns[r->insn].pc, r->kind, b->addr[j], size))
                 return false;
@@ -187,8 +187,7 @@ static bool show_record(struct out *o, const struct walk *w, u32 i)
 static bool show_batch(struct out *o, const struct walk *w)
 {
     for (u32 i = 0; i < w->batch->n_records; i++) {
-        bool guest = w->batch->exit[i] < FIRST_EXIT_ID;
-        if (!(guest ? show_guest_record(o, w, i) : show_record(o, w, i)))
+        if (!(walk_ran(w, i) ? show_record(o, w, i) : show_guest_record(o, w, i)))
             return false;
     }
     return true;

@@ -53,6 +53,7 @@ static void print_stats(const struct run_result *r)
     } rows[] = {
         {"threads", s->threads},
         {"untraced tasks", s->untraced},
+        {"native steps", s->stepped},
         {"units", s->units},
         {"  dropped", s->dropped},
         {"  translated ahead", s->ahead},
@@ -129,7 +130,8 @@ int cmd_record(int argc, char **argv)
         print_stats(&r);
     if (failed)
         die("%s", e.text);
-    if (r.went_native)
-        warn("the program went on untraced: %s", r.why.text);
+    if (r.stats.stepped && r.refused)
+        warn("%lu instructions ran natively, and what they touched is not in the trace; first: %s",
+             (unsigned long)r.stats.stepped, r.why.text);
     return end_like(r.status);
 }

@@ -65,6 +65,27 @@ static const char *state_fault(const struct walk *w, struct past *p, u64 rsp)
     return NULL;
 }
 
+/* A record that says where the thread goes on; with which stack, the next state record says. */
+static const char *jumped(struct past *p, u64 to)
+{
+    p->target = to;
+    p->rsp_known = false;
+    p->wants_state = true;
+    return NULL;
+}
+
+static const char *partial_fault(const struct walk *w, u32 i, struct past *p)
+{
+    u64 pc = w->trace->table.units.v[walk_run(w, i).unit].pc;
+    if (p->wants_syscall || p->wants_state)
+        return "it is partial, and a system call or a state should come first";
+    if (p->target && p->target != pc)
+        return "its unit does not begin where the exit before it leads";
+    p->target = 0;
+    p->rsp_known = false;
+    return NULL;
+}
+
 static const char *guest_record_fault(const struct walk *w, u32 i, struct past *p)
 {
     switch (w->batch->exit[i]) {
@@ -74,10 +95,27 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
         if (!p->wants_syscall)
             return "it is a system call, but the exit before it does not enter the kernel";
         p->wants_syscall = false;
+        if (walk_slot(w, i, 1) == RESULT_RESTARTED)
+            p->target = 0;
         return NULL;
     case RECORD_native:
         p->left = true;
         return NULL;
+    case RECORD_partial:
+        return partial_fault(w, i, p);
+    case RECORD_signal:
+        if (p->target && p->target != walk_slot(w, i, 2))
+            return "it interrupts another pc than the exit before it leads to";
+        return jumped(p, walk_slot(w, i, 1));
+    case RECORD_sigreturn:
+        if (!p->wants_syscall)
+            return "it returns from a handler, but the exit before it does not enter the kernel";
+        p->wants_syscall = false;
+        return jumped(p, walk_slot(w, i, 0));
+    case RECORD_stepped:
+        if (p->target && p->target != walk_slot(w, i, 0))
+            return "it steps elsewhere than the exit before it leads to";
+        return jumped(p, walk_slot(w, i, 1));
     default:
         return "it is of no known kind";
     }
@@ -133,9 +171,11 @@ static const char *record_fault(const struct walk *w, u32 i, struct past *p)
         return "it begins the chunk and is not a state record";
     if (p->left)
         return "it comes after its thread left for native code";
+    const char *fault = NULL;
     if (w->batch->exit[i] < FIRST_EXIT_ID)
-        return guest_record_fault(w, i, p);
-    const char *fault = i == 0 && w->continues ? NULL : exit_record_fault(w, i, p);
+        fault = guest_record_fault(w, i, p);
+    else if (i || !w->continues)
+        fault = exit_record_fault(w, i, p);
     return fault ? fault : refs_fault(w, i);
 }
 

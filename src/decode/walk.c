@@ -106,10 +106,27 @@ u64 walk_slot(const struct walk *w, u32 i, u32 s)
     return x;
 }
 
+bool walk_ran(const struct walk *w, u32 i)
+{
+    u32 id = w->batch->exit[i];
+    return id >= FIRST_EXIT_ID || id == RECORD_partial;
+}
+
+struct run_of walk_run(const struct walk *w, u32 i)
+{
+    u32 id = w->batch->exit[i];
+    if (id == RECORD_partial) {
+        struct partial p = partial_of(walk_slot(w, i, 0));
+        return (struct run_of){p.unit, p.insns};
+    }
+    const struct unit_exit *x = &w->trace->table.exits.v[id - FIRST_EXIT_ID];
+    return (struct run_of){x->unit, x->insns};
+}
+
 struct share walk_share(const struct walk *w, u32 i)
 {
     const struct batch *b = w->batch;
-    struct share s = {0, w->trace->table.exits.v[b->exit[i] - FIRST_EXIT_ID].insns};
+    struct share s = {0, walk_run(w, i).insns};
     if (i == 0 && w->continues)
         s.from = w->shown_before;
     if (i == b->n_records - 1 && w->unfinished)
@@ -146,7 +163,7 @@ void walk_count(const struct walk *w, struct trace_counts *n)
     const struct batch *b = w->batch;
     for (u32 i = 0; i < b->n_records; i++) {
         n->syscalls += b->exit[i] == RECORD_syscall;
-        if (b->exit[i] < FIRST_EXIT_ID)
+        if (!walk_ran(w, i))
             continue;
         struct share s = walk_share(w, i);
         n->instructions += s.to - s.from;

@@ -103,17 +103,36 @@ static bool wait_for_buffer(struct thread *t)
     return !host_is_gone(t) && claim_buffer(t);
 }
 
+static u64 buffer_limit(const struct thread *t)
+{
+    if (!records(t)) /* r11 is not stolen then; t->ptr is just what the register holds */
+        return ~0ull;
+    return buffer_start(t, t->buffer) + control(t)->buffer_size - BUFFER_SLACK;
+}
+
+bool buffer_is_full(const struct thread *t)
+{
+    return t->ptr > buffer_limit(t);
+}
+
+/* A signal may arrive at any moment, and closes the gates: look for it after they are open. */
+void set_limit(struct thread *t)
+{
+    store_relaxed(&t->limit, buffer_limit(t));
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (load_relaxed(&t->pending) || t->traced)
+        store_relaxed(&t->limit, 0);
+}
+
 bool new_buffer(struct thread *t)
 {
-    if (!records(t)) { /* r11 is not stolen then; t->ptr is just what the register holds */
-        t->limit = ~0ull;
-        return true;
+    if (records(t)) {
+        if (!wait_for_buffer(t))
+            return false;
+        t->ptr = buffer_start(t, t->buffer);
+        put_state(t);
     }
-    if (!wait_for_buffer(t))
-        return false;
-    t->ptr = buffer_start(t, t->buffer);
-    t->limit = t->ptr + control(t)->buffer_size - BUFFER_SLACK;
-    put_state(t);
+    set_limit(t);
     return true;
 }
 

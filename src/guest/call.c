@@ -2,6 +2,11 @@
 /* System calls: most are the program's own business; these change what we must know. */
 #include "guest/guest.h"
 
+#define ERROR_PERM    ((u64)-1)
+#define ERROR_NOMEM   ((u64)-12)
+#define ERROR_FAULT   ((u64)-14)
+#define ERROR_INVALID ((u64)-22)
+
 enum { ARCH_SET_GS_ = 0x1001, ARCH_SET_FS_ = 0x1002, ARCH_GET_GS_ = 0x1004, PROT_EXEC_ = 4 };
 
 /* gs is ours: the program's is a number in the thread block. */
@@ -18,14 +23,178 @@ static bool emulate_arch_prctl(struct thread *t)
         return true;
     }
     if (code == ARCH_GET_GS_) {
-        *(u64 *)(uintptr_t)addr = t->app_gs;
+        if (copy_out(addr, &t->app_gs, 8))
+            t->result = ERROR_FAULT;
         return true;
     }
     return false;
 }
 
+/* -- Calls about signals ----------------------------------------------------------------------- */
+
+static void do_sigaction(struct thread *t)
+{
+    u64 sig = t->regs[RDI], act = t->regs[RSI], old = t->regs[RDX];
+    struct action new = {0}, was;
+    bool fixed = sig == SIGKILL_ || sig == SIGSTOP_;
+    t->result = ERROR_INVALID;
+    if (t->regs[R10] != 8)
+        return;
+    if (act && copy_in(&new, act, sizeof new)) {
+        t->result = ERROR_FAULT;
+        return;
+    }
+    if (sig < 1 || sig > 64 || (act && fixed))
+        return;
+    new.flags &= SA_KNOWN;
+    new.mask &= ~(SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_));
+    t->result = (u64)signal_action(t, (u32)sig, act ? &new : 0, &was);
+    if (!failed(t) && old && copy_out(old, &was, sizeof was))
+        t->result = ERROR_FAULT;
+}
+
+struct stack {
+    u64 sp;
+    u32 flags, pad;
+    u64 size;
+};
+
+static u64 set_stack(struct thread *t, const struct stack *s)
+{
+    u32 mode = s->flags & ~SS_AUTODISARM_;
+    bool off = mode == SS_DISABLE_;
+    if (signal_on_stack(t))
+        return ERROR_PERM;
+    if (!off && mode > 1)
+        return ERROR_INVALID;
+    if (!off && s->size < 2048)
+        return ERROR_NOMEM;
+    t->stack.sp = off ? 0 : s->sp;
+    t->stack.size = off ? 0 : s->size;
+    t->stack.flags = s->flags;
+    return 0;
+}
+
+static void do_sigaltstack(struct thread *t)
+{
+    u64 new = t->regs[RDI], old = t->regs[RSI];
+    struct stack s, was = {t->stack.sp, t->stack.flags & SS_AUTODISARM_, 0, t->stack.size};
+    was.flags |= !t->stack.size ? SS_DISABLE_ : signal_on_stack(t) ? 1u : 0;
+    t->result = 0;
+    if (new)
+        t->result = copy_in(&s, new, sizeof s) ? ERROR_FAULT : set_stack(t, &s);
+    if (!failed(t) && old && copy_out(old, &was, sizeof was))
+        t->result = ERROR_FAULT;
+}
+
+/* Replace an argument for the time of the call. */
+static void swap_argument(struct thread *t, enum reg reg, u64 value)
+{
+    t->swapped = reg + 1;
+    t->swapped_value = t->regs[reg];
+    t->regs[reg] = value;
+}
+
+void call_arguments_back(struct thread *t)
+{
+    if (t->swapped)
+        t->regs[t->swapped - 1] = t->swapped_value;
+    t->swapped = t->has_call_mask = 0;
+}
+
+/* The kernel gets a mask without the reserved signals. What cannot be read it complains of itself. */
+static bool lend_mask(struct thread *t, u64 at)
+{
+    if (!at || copy_in(&t->call_mask, at, 8))
+        return false;
+    t->arg[0] = t->call_mask & ~RESERVED;
+    return true;
+}
+
+static void lend_mask_for_call(struct thread *t, enum reg reg)
+{
+    if (!lend_mask(t, t->regs[reg]))
+        return;
+    t->has_call_mask = 1;
+    swap_argument(t, reg, (u64)(uintptr_t)t->arg);
+}
+
+/* pselect6 and io_pgetevents: the last argument leads to address and size of the mask. */
+static void lend_mask_behind(struct thread *t, enum reg reg)
+{
+    if (!t->regs[reg] || copy_in(&t->arg[2], t->regs[reg], 16) || !lend_mask(t, t->arg[2]))
+        return;
+    t->has_call_mask = 1;
+    t->arg[2] = (u64)(uintptr_t)t->arg;
+    swap_argument(t, reg, (u64)(uintptr_t)&t->arg[2]);
+}
+
+static void before_sigprocmask(struct thread *t)
+{
+    u64 how = t->regs[RDI];
+    t->new_blocked = t->blocked;
+    if (!lend_mask(t, t->regs[RSI]))
+        return;
+    u64 mask = t->call_mask & RESERVED;
+    swap_argument(t, RSI, (u64)(uintptr_t)t->arg);
+    if (how <= 2)
+        t->new_blocked = how == 0 ? t->blocked | mask : how == 1 ? t->blocked & ~mask : mask;
+}
+
+static void after_sigprocmask(struct thread *t)
+{
+    u64 old, at = t->regs[RDX];
+    if (at && t->blocked && !copy_in(&old, at, 8)) {
+        old |= t->blocked;
+        copy_out(at, &old, 8);
+    }
+    t->blocked = t->new_blocked;
+    signal_refresh(t);
+    set_limit(t);
+}
+
+static void before_signal_call(struct thread *t)
+{
+    switch (t->regs[RAX]) {
+    case __NR_rt_sigprocmask:
+        before_sigprocmask(t);
+        break;
+    case __NR_rt_sigsuspend:
+        lend_mask_for_call(t, RDI);
+        break;
+    case __NR_ppoll:
+        lend_mask_for_call(t, R10);
+        break;
+    case __NR_epoll_pwait:
+    case __NR_epoll_pwait2:
+        lend_mask_for_call(t, R8);
+        break;
+    case __NR_pselect6:
+    case __NR_io_pgetevents:
+        lend_mask_behind(t, R9);
+        break;
+    default:
+        break;
+    }
+}
+
+/* -- All calls --------------------------------------------------------------------------------- */
+
 /* What is to become of a system call. The numbers are known to entry.S. */
 enum call { CALL_DO, CALL_DONE /* its result is in t->result */, CALL_EXIT /* the thread ends */ };
+
+static enum call end_of_thread(struct thread *t)
+{
+    u64 mask = signal_mask(~0ull);
+    if (t->pending) { /* that comes first: entry.S will not begin the call */
+        signal_mask(mask);
+        return CALL_DO;
+    }
+    signal_leave(t);
+    if (records(t))
+        publish_buffer(t);
+    return CALL_EXIT;
+}
 
 enum call before_syscall(struct thread *t)
 {
@@ -38,11 +207,20 @@ enum call before_syscall(struct thread *t)
          * for. */
         t->result = (u64)-38; /* ENOSYS */
         return CALL_DONE;
+    case __NR_rt_sigaction:
+        do_sigaction(t);
+        return CALL_DONE;
+    case __NR_sigaltstack:
+        do_sigaltstack(t);
+        return CALL_DONE;
+    case __NR_rt_sigreturn:
+        signal_return(t);
     case __NR_exit:
+        return end_of_thread(t);
     case __NR_exit_group:
         if (records(t))
-            publish_buffer(t);
-        return t->regs[RAX] == __NR_exit ? CALL_EXIT : CALL_DO;
+            swap_buffer(t);
+        return CALL_DO;
     case __NR_execve:
     case __NR_execveat:
         swap_buffer(t); /* if the call succeeds, what was not handed over is gone */
@@ -50,6 +228,8 @@ enum call before_syscall(struct thread *t)
     default:
         if (makes_task(t->regs[RAX]))
             before_task(t);
+        else
+            before_signal_call(t);
         return CALL_DO;
     }
 }
@@ -104,12 +284,12 @@ void after_syscall(struct thread *t)
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);
+    if (nr == __NR_rt_sigprocmask && !failed(t))
+        after_sigprocmask(t);
+    call_arguments_back(t);
     if (!failed(t))
         tell_memory(t, nr);
     t->regs[RAX] = t->result;
     t->regs[RCX] = t->pc;
-    if (records(t))
-        t->app_r11 = t->flags;
-    else
-        t->ptr = t->flags;
+    *(records(t) ? &t->app_r11 : &t->ptr) = t->flags;
 }

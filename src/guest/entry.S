@@ -113,13 +113,15 @@ guest_indirect:
     call on_indirect
     /* fall through */
 
+    .globl resume
 resume:
     load_registers
     mov %gs:T_PTR, %r11
     mov REG(4), %rsp
     jmp *%gs:T_RESUME
 
-/* A system call; rcx = where to go on, T_PC = the program's next pc. */
+/* A system call; rcx = where to go on, T_PC = the program's next pc. From call_window to the instruction itself no signal
+ * may be overlooked: on_signal leads one that arrives there to guest_abandon. */
 guest_syscall:
     mov %r11, %gs:T_PTR
     mov %rcx, %gs:T_RESUME
@@ -128,11 +130,17 @@ guest_syscall:
     cmp $1, %eax
     je 1f
     ja 5f
+    .globl call_window
+call_window:
+    cmpl $0, %gs:T_PENDING
+    jne guest_abandon
     load_registers
     mov REG(4), %rsp
     .globl guest_syscall_insn
 guest_syscall_insn:
     syscall
+    .globl call_returned
+call_returned:
     test %rax, %rax
     jz 3f
 2:  mov %rax, %gs:T_RESULT
@@ -163,14 +171,92 @@ guest_syscall_insn:
     syscall
     hlt
 
-/* Leave for the program's own code for good, at T_PC. iretq takes pc, flags and stack pointer at once, from our stack. */
+/* -- Signals ---------------------------------------------------------------------------------- */
+
+/* The kernel starts this for every signal we handle, on the stack in the thread block. gs may be the program's: it is put
+ * back as it was, unless on_signal sends the thread into the guest. */
+    .globl guest_signal
+guest_signal:
+    pushq $2
+    popfq
+    rdgsbase %rax
+    push %rax
+    mov %rdx, %rcx
+    mov %rsi, %rdx
+    mov %edi, %esi
+    mov %rsp, %rdi
+    and $-WIRE_THREAD_SIZE, %rdi
+    wrgsbase %rdi
+    call on_signal
+    pop %rcx
+    test %eax, %eax
+    jnz 1f
+    wrgsbase %rcx
+1:  ret
+
+    .globl guest_restorer
+guest_restorer:
+    mov $15, %eax
+    syscall
+
+/* Take mask, vector state and registers from this context (rdi), all at once. */
+    .globl enter_context
+enter_context:
+    mov %rdi, %rsp
+    mov $15, %eax
+    syscall
+
+/* Where on_signal sends a thread, with the program's state in the thread block:
+ * a fault in the cache; a stop in native code; a system call that must not begin. */
+    .globl guest_fault, guest_reenter, guest_abandon
+guest_fault:
+    own_stack
+    call on_fault
+    jmp resume
+guest_reenter:
+    own_stack
+    call on_reenter
+    jmp resume
+guest_abandon:
+    own_stack
+    call on_abandoned
+    jmp resume
+
+/* Memory of the program, which may not be there: 0, or 1 if it is not. on_signal leads faults from guard_begin to
+ * guard_end to guard_fault. */
+    .globl copy_guarded, xsave_guarded, guard_begin, guard_end, guard_fault
+copy_guarded:
+    mov %rdx, %rcx
+guard_begin:
+    rep movsb
+    xor %eax, %eax
+    ret
+/* The vector state (which: rsi) to rdi, with a clear header. */
+xsave_guarded:
+    .irp at, 512, 520, 528, 536, 544, 552, 560, 568
+    movq $0, \at(%rdi)
+    .endr
+    mov %rsi, %rax
+    mov %rsi, %rdx
+    shr $32, %rdx
+    xsave64 (%rdi)
+guard_end:
+    xor %eax, %eax
+    ret
+guard_fault:
+    mov $1, %eax
+    ret
+
+/* Leave for the program's own code at T_PC, with the flags in rsi set besides its own. iretq takes pc, flags and stack
+ * pointer at once, from our stack. */
     .globl leave_native
 leave_native:
     own_stack
     mov %ss, %rax
     push %rax
     push REG(4)
-    push %gs:T_FLAGS
+    or %gs:T_FLAGS, %rsi
+    push %rsi
     mov %cs, %rax
     push %rax
     push %gs:T_PC

@@ -4,20 +4,20 @@
  * docs/guest.md. */
 #include "guest/guest.h"
 
-/* -- Leaving ----------------------------------------------------------------------------------- */
+/* -- Leaving ---------------------------------------------------------------------------------- */
 
-_Noreturn void leave_native(void);
-
-_Noreturn void go_native(struct thread *t, enum native_reason why)
+_Noreturn void leave_for_native(struct thread *t, enum native_reason why)
 {
     u64 slot[RECORD_native_slots] = {why, time_stamp()};
     if (records(t) && !host_is_gone(t)) {
         put_record(t, RECORD_native, RECORD_native_slots, slot);
         publish_buffer(t);
     }
+    if (why == NATIVE_host_gone)
+        signal_restore(t);
     if (!records(t))
         t->app_r11 = t->ptr;
-    leave_native();
+    leave_native(0, 0);
 }
 
 /* -- Requests ---------------------------------------------------------------------------------- */
@@ -54,20 +54,25 @@ u64 ask(struct thread *t, enum request_kind kind, u64 arg)
     return ask_range(t, kind, arg, 0);
 }
 
+/* Where the host says; what it cannot translate runs natively, one instruction at a time. */
 static void go_to(struct thread *t, u64 answer)
 {
-    if (!answer)
-        go_native(t, host_is_gone(t) ? NATIVE_host_gone : NATIVE_refused);
     t->resume = answer;
+    if (answer)
+        return;
+    if (host_is_gone(t))
+        leave_for_native(t, NATIVE_host_gone);
+    step_native(t);
 }
 
 /* -- Entries from emitted code ----------------------------------------------------------------- */
 
 void on_start(struct thread *t)
 {
+    signal_begin_process(t);
     if (!new_buffer(t))
-        go_native(t, NATIVE_host_gone);
-    go_to(t, ask(t, REQ_translate_pc, t->pc));
+        leave_for_native(t, NATIVE_host_gone);
+    go_on(t);
 }
 
 static u64 exit_target(const struct thread *t)
@@ -88,8 +93,13 @@ void on_gate(struct thread *t)
     t->n_gates++;
     t->pc = g->pc;
     t->resume = t->reason + (u64)(s64)g->entry;
-    if (!swap_buffer(t))
-        go_native(t, NATIVE_host_gone);
+    if (buffer_is_full(t) && !swap_buffer(t))
+        leave_for_native(t, NATIVE_host_gone);
+    if (t->pending)
+        deliver(t);
+    if (t->traced)
+        step_native(t);
+    set_limit(t);
 }
 
 /* Find t->pc in the index, without the host. */
@@ -110,9 +120,10 @@ static u64 in_cache(const struct thread *t, u32 offset)
     return (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF + offset;
 }
 
-/* Go on at t->pc. */
-static void go_on(struct thread *t)
+void go_on(struct thread *t)
 {
+    if (t->traced)
+        step_native(t);
     const struct index_entry *x = find(t);
     u32 entry = x ? load_relaxed(&x->entry) : 0;
     go_to(t, entry ? in_cache(t, entry) : ask(t, REQ_translate_pc, t->pc));

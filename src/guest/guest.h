@@ -86,14 +86,91 @@ void publish_buffer(struct thread *t);
 /* Get an empty buffer and begin it with a state record; false if there is no host any more. */
 bool new_buffer(struct thread *t);
 bool swap_buffer(struct thread *t);
+bool buffer_is_full(const struct thread *t);
+/* Open the gates up to the end of the buffer, unless a signal waits at them. */
+void set_limit(struct thread *t);
 
-/* -- guest.c: requests and ways on ------------------------------------------------------------- */
+/* -- guest.c: requests and ways on ----------------------------------------------------------- */
 
 /* Ask the host; 0 if it refuses or is gone. */
 u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end);
 u64 ask(struct thread *t, enum request_kind kind, u64 arg);
+/* Go on at t->pc: t->resume is set, or the instruction there runs natively. */
+void go_on(struct thread *t);
 /* Go on in the program's own code at t->pc; nothing of us is needed after this. */
-_Noreturn void go_native(struct thread *t, enum native_reason why);
+_Noreturn void leave_for_native(struct thread *t, enum native_reason why);
+
+/* -- call.c: system calls -------------------------------------------------------------------- */
+
+/* Put back the arguments that were replaced for a call. */
+void call_arguments_back(struct thread *t);
+
+/* -- signal.c -------------------------------------------------------------------------------- */
+
+#define SIG_BIT(sig) (1ull << ((sig)-1))
+enum {
+    SIGILL_ = 4,
+    SIGTRAP_ = 5,
+    SIGBUS_ = 7,
+    SIGFPE_ = 8,
+    SIGKILL_ = 9,
+    SIGSEGV_ = 11,
+    SIGSTOP_ = 19,
+    SIGSYS_ = 31,
+};
+/* The signals of faults: always ours, never blocked in the kernel. */
+#define RESERVED                                                                  \
+    (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | \
+     SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
+
+#define SA_NOCLDSTOP_ 0x1ul
+#define SA_NOCLDWAIT_ 0x2ul
+#define SA_SIGINFO_   0x4ul
+#define SA_RESTORER_  0x04000000ul
+#define SA_ONSTACK_   0x08000000ul
+#define SA_RESTART_   0x10000000ul
+#define SA_NODEFER_   0x40000000ul
+#define SA_RESETHAND_ 0x80000000ul
+#define SA_KNOWN                                                                              \
+    (SA_NOCLDSTOP_ | SA_NOCLDWAIT_ | SA_SIGINFO_ | SA_RESTORER_ | SA_ONSTACK_ | SA_RESTART_ | \
+     SA_NODEFER_ | SA_RESETHAND_ | 0x800ul)
+#define SS_DISABLE_    2u
+#define SS_AUTODISARM_ 0x80000000u
+
+enum { STEP_BEGUN = 1, STEP_DONE };
+
+/* Copy between us and the program, whose memory may not be there: nonzero if it is not. */
+u32 copy_guarded(void *to, const void *from, u64 n);
+static inline u32 copy_in(void *to, u64 from, u64 n)
+{
+    return copy_guarded(to, (const void *)(uintptr_t)from, n);
+}
+static inline u32 copy_out(u64 to, const void *from, u64 n)
+{
+    return copy_guarded((void *)(uintptr_t)to, from, n);
+}
+
+/* At the start of a process and of each thread: our handlers, our stack, the mask in t->task_mask. */
+void signal_begin_process(struct thread *t);
+void signal_begin_thread(struct thread *t);
+/* What a new task takes over from its maker; false if there is no room for actions of its own. */
+bool signal_inherit(struct thread *x, const struct thread *t, bool shared);
+/* A thread ends. */
+void signal_leave(struct thread *t);
+/* Before leaving for good: the program's own actions, stack and mask. */
+void signal_restore(struct thread *t);
+/* Set the kernel's mask; what it was. */
+u64 signal_mask(u64 mask);
+/* Take and set an action as the program sees it; new may be NULL. */
+s64 signal_action(struct thread *t, u32 sig, const struct action *new, struct action *old);
+bool signal_on_stack(const struct thread *t);
+/* The reserved signals that the program blocks have changed. */
+void signal_refresh(struct thread *t);
+/* Deliver one of the pending signals at t->pc; returns if none was to be delivered after all. */
+void deliver(struct thread *t);
+_Noreturn void signal_return(struct thread *t);
+_Noreturn void step_native(struct thread *t);
+_Noreturn void leave_native(u64 ignored, u64 more_flags);
 
 /* -- task.c: threads and processes the program makes ------------------------------------------- */
 

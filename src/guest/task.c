@@ -2,7 +2,7 @@
 /* Threads and processes that the program makes. */
 #include "guest/guest.h"
 
-enum { CLONE_VM_ = 0x100, CLONE_THREAD_ = 0x10000 };
+enum { CLONE_VM_ = 0x100, CLONE_SIGHAND_ = 0x800, CLONE_THREAD_ = 0x10000 };
 
 static struct thread *block_at(const struct thread *t, u32 i)
 {
@@ -33,12 +33,16 @@ static void note_block(struct control *c, u32 block)
 }
 
 /* Make a block with which a thread made by this system call can start: it resumes where we do. */
-static u64 prepare_thread(struct thread *t)
+static u64 prepare_thread(struct thread *t, u64 flags)
 {
     struct thread *x = claim_block(t);
     struct control *c = control(t);
     if (!x)
         return 1;
+    if (!signal_inherit(x, t, flags & CLONE_SIGHAND_)) {
+        store_release(&x->in_use, 0);
+        return 1;
+    }
     for (u32 i = 0; i < 16; i++)
         x->regs[i] = t->regs[i];
     x->regs[RAX] = 0;
@@ -64,15 +68,21 @@ static u64 prepare_task(struct thread *t)
     if (nr == __NR_clone)
         flags = t->regs[RDI];
     else if (nr == __NR_clone3 && t->regs[RDI] && t->regs[RSI] >= 64)
-        flags = *(const u64 *)(uintptr_t)t->regs[RDI];
+        copy_in(&flags, t->regs[RDI], sizeof flags);
     if ((flags & CLONE_VM_) && (flags & CLONE_THREAD_))
-        return prepare_thread(t);
+        return prepare_thread(t, flags);
     return 1;
 }
 
+/* No signal may meet the new task before it has its own block. */
 void before_task(struct thread *t)
 {
-    t->cloning = prepare_task(t);
+    u64 mask = signal_mask(~0ull);
+    if (t->pending)
+        signal_mask(mask);
+    else
+        t->cloning = prepare_task(t);
+    t->task_mask = mask;
 }
 
 bool makes_task(u64 nr)
@@ -96,12 +106,14 @@ void finish_task(struct thread *t)
             kernel(__NR_sched_yield, 0, 0, 0, 0);
     }
     t->cloning = 0;
+    signal_mask(t->task_mask);
 }
 
 /* The first thing a new thread does here; its registers but rsp are in its block. */
 void on_new_thread(struct thread *t)
 {
     store_release(&t->started, 1);
+    signal_begin_thread(t);
     if (!new_buffer(t))
-        go_native(t, NATIVE_host_gone);
+        leave_for_native(t, NATIVE_host_gone);
 }

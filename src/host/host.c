@@ -130,8 +130,6 @@ static int close_trace(struct session *s, struct err *e)
     summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
     summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     summary.untraced = (u32)s->result->stats.untraced;
-    if (s->result->went_native)
-        summary.ending = TRACE_ENDED_detached;
     if (s->write_failed) {
         struct err ignored;
         trace_writer_close(&s->writer, NULL, &ignored);
@@ -156,6 +154,7 @@ static void collect(struct session *s)
     }
     r->threads = c->threads;
     r->untraced = c->untraced;
+    r->stepped = c->stepped;
     r->buffer_waits = c->n_waits;
     r->buffers = s->taken;
     r->record_bytes = s->result->counts.bytes = s->record_bytes;

@@ -21,6 +21,7 @@ struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
     u64 threads, untraced;               /* threads traced; tasks that ran natively */
+    u64 stepped;                         /* instructions that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
     u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
@@ -31,8 +32,8 @@ struct run_result {
     int status;                 /* as from waitpid */
     struct trace_counts counts; /* for SINK_decode */
     struct run_stats stats;
-    bool went_native; /* the program left the cache before its end */
-    struct err why;   /* and why */
+    bool refused;   /* something could not be translated: it ran natively, one step at a time */
+    struct err why; /* the first of those */
 };
 
 /* Run to the end. -1 with a sentence if it could not be started or the trace could not be written;

@@ -51,12 +51,51 @@ static void forget_code(struct session *s)
         s->pages[i].page = 0;
 }
 
-/* -- Requests --------------------------------------------------------------------------------- */
+/* -- Faults ------------------------------------------------------------------------------------ */
+
+/* The slots that a rep instruction would have stored behind itself. */
+static void fill_last_slots(struct session *s, const struct thread *t, const struct fault *f)
+{
+    u64 at = t->ptr - s->base + RECORD_SLOTS_AT;
+    if (at < WIRE_BUF_OFF || at > WIRE_SIZE - 8 * RECORD_SLOT_LIMIT)
+        return;
+    for (u32 i = 0; i < f->n_last; i++)
+        memcpy(s->wire + at + 8 * f->last[i].slot, &t->regs[f->last[i].reg], 8);
+}
+
+/* Put the program's registers right in the thread block, and say what the unit had recorded. */
+static u64 answer_fault(struct session *s, struct thread *t, u64 cache_pc)
+{
+    struct fault f;
+    const u64 spill[] = {t->spill[0], t->spill[1], t->more_spill[0], t->more_spill[1]};
+    if (!translate_fault(s->translator, cache_pc, &f))
+        return FAULT_UNKNOWN;
+    for (u32 i = 0; i < f.n_loans; i++)
+        t->regs[f.loan[i]] = spill[i];
+    if (f.r10_saved || f.is_return)
+        t->regs[R10] = t->r10;
+    if (f.is_return) {
+        t->regs[RSP] += 8;
+        t->pc = t->target;
+        return FAULT_RETURN;
+    }
+    if (f.record_done && s->options->events != EVENTS_none)
+        t->ptr -= RECORD_SLOTS_AT + 8ul * f.slots;
+    fill_last_slots(s, t, &f);
+    t->pc = f.pc;
+    t->partial.unit = f.unit;
+    t->partial.insns = f.insns;
+    t->partial.refs = f.refs;
+    t->partial.slots = f.slots;
+    return FAULT_AT;
+}
+
+/* -- Requests ---------------------------------------------------------------------------------- */
 
 static void note_refusal(struct session *s, const struct err *why)
 {
-    if (!s->result->went_native) {
-        s->result->went_native = true;
+    if (!s->result->refused) {
+        s->result->refused = true;
         s->result->why = *why;
     }
 }
@@ -83,6 +122,8 @@ static u64 answer(struct session *s, struct thread *t)
         modules_note(s);
         translate_drop(s->translator, arg, load_relaxed(&t->req_end));
         return 1;
+    case REQ_fault:
+        return answer_fault(s, t, arg);
     default:
         err_set(&why, "the program sent a request that does not exist (%u)", kind);
         at.v = 0;

@@ -167,6 +167,8 @@ static bool emit_state_change(struct builder *b, u32 i)
 static bool emit_trap(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
+    bool after = in->z.mnemonic == ZYDIS_MNEMONIC_INT3 || in->z.mnemonic == ZYDIS_MNEMONIC_INT1;
+    mark(b, i, after ? MARK_AFTER : 0);
     emit_bytes(b->e, in->bytes, in->len);
     slots_settle_rsp(b);
     exit_direct(b, i + 1, in->pc + in->len);
@@ -177,6 +179,7 @@ static bool emit_one(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     bool last = i + 1 == b->n_insns && !b->falls_off;
+    mark(b, i, 0);
     switch (in->class) {
     case INSN_PLAIN:
         if (in->z.mnemonic != ZYDIS_MNEMONIC_RDGSBASE)
@@ -235,7 +238,7 @@ bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
     memset(b->insn_refs, 0, sizeof b->insn_refs);
-    b->n_refs = b->n_exits = b->n_slots = b->pad = b->adjacent = 0;
+    b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
     b->r11_in = REG_NONE;
     b->call.field = NULL;
     *entry = cache_offset(b->t, emit_here(b->e));

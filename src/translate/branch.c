@@ -125,6 +125,7 @@ static bool emit_target(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     emit_gs_store(b->e, R10, T_R10);
+    mark(b, i, MARK_R10);
     if (in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER) {
         u8 from = insn_gpr(in->op[0].reg.value);
         if (!slots_before(b, i))
@@ -160,14 +161,15 @@ bool branch_ret(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     if (!slots_before(b, i))
         return plain_refuse(b, in);
+    emit_gs_store(b->e, R10, T_R10);
+    mark(b, i, MARK_R10);
+    emit_load(b->e, R10, RSP, 0);
+    emit_gs_store(b->e, R10, T_TARGET);
     values_step(&b->values, in);
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_INDIRECT, 0);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    emit_gs_store(b->e, R10, T_R10);
-    emit_load(b->e, R10, RSP, 0);
-    emit_gs_store(b->e, R10, T_TARGET);
     bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
     if (b->t->config.strict ||
         has_count) { /* with a count, the landing would not know where the return slot was */
@@ -176,6 +178,7 @@ bool branch_ret(struct builder *b, u32 i)
         return true;
     }
     emit_table_load(b->t, b->e, b->t->config.jump + WIRE_JUMP_SIZE);
+    mark(b, i, MARK_RETURN);
     emit_store(b->e, R10, RSP, 0);
     emit_8(b->e, 0xc3);
     return true;
@@ -196,11 +199,12 @@ static void emit_push_return(struct translator *t, struct emit *e, u64 return_pc
 {
     bool strict = t->config.strict;
     if ((s64)return_pc == (s32)return_pc) {
-        const u8 mov[] = {0x48, 0xc7, 0x04, 0x24}; /* mov qword [rsp], imm32 */
-        if (strict)
-            emit_lea(e, RSP, RSP, -8);
+        const u8 mov[] = {0x48, 0xc7, 0x44, 0x24,
+                          strict ? 0xf8 : 0}; /* mov qword [rsp - 8 or 0], imm32 */
         emit_bytes(e, mov, sizeof mov);
         emit_32(e, (u32)return_pc);
+        if (strict) /* after the store: that may fault */
+            emit_lea(e, RSP, RSP, -8);
         return;
     }
     if (!strict)
@@ -268,6 +272,7 @@ bool branch_call(struct builder *b, u32 i)
     b->exit[k].is_call = true;
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
+    mark(b, i, (u8)(MARK_DONE | (direct ? 0 : MARK_R10)));
     if (b->t->config.strict) {
         emit_strict_call(b, k, direct, return_pc);
         return true;

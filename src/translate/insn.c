@@ -20,6 +20,8 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic m)
         return INSN_JCX;
     case ZYDIS_MNEMONIC_SYSCALL:
         return INSN_SYSCALL;
+    case ZYDIS_MNEMONIC_POPF: /* may set the trap flag */
+    case ZYDIS_MNEMONIC_POPFQ:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE:
         return INSN_STATE;

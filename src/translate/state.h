@@ -31,6 +31,25 @@ struct call_site {
 /* How many units may follow one another without a jump. */
 enum { CHAIN_LIMIT = 4 };
 
+/* Where an instruction of the program runs, and what the program's state is if it faults there. The
+ * program never sees these; translate_fault reads them. */
+struct mark {
+    u32 at; /* cache offset: up to the next mark */
+    u32 unit;
+    u8 insn;
+    u8 slots;   /* stored before it */
+    u8 flags;   /* MARK_* */
+    u8 n_loans; /* registers that are in the spill slots, in this order */
+    u8 loan[4];
+};
+enum {
+    MARK_R10 = 1,    /* the program's r10 is in the thread block */
+    MARK_DONE = 2,   /* the record is already written */
+    MARK_RETURN = 4, /* the return slot is written, for us */
+    MARK_AFTER = 8,  /* a trap: reported behind the instruction */
+};
+enum { UNIT_MARKS = 3 * UNIT_INSNS };
+
 /* One unit in the making. */
 struct builder {
     struct translator *t;
@@ -48,6 +67,8 @@ struct builder {
     struct link link[UNIT_EXITS];
     u32 n_exits;
     u32 n_slots;
+    struct mark mark[UNIT_MARKS];
+    u32 n_marks;
     u32 failed; /* the instruction that could not be emitted */
     u8 insn_refs[UNIT_INSNS];
     u32 pad;    /* cache offset of the landing pad behind a call, 0 if the unit has none */
@@ -65,6 +86,7 @@ struct translator {
     struct translate_config config;
     struct unit_table table;
     VEC(struct link) links; /* parallel to table.exits */
+    VEC(struct mark) marks; /* ascending */
     struct places places;
     u64 cache;        /* the program's address of the cache */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
@@ -131,6 +153,9 @@ bool plain_emit(struct builder *b, u32 i);
 void plain_gsbase(struct builder *b, const struct insn *in);
 bool plain_writes_gs(const struct insn *in);
 bool plain_gs_selector(struct builder *b, u32 i);
+
+/* faults.c: from here on it is instruction i that can fault. */
+void mark(struct builder *b, u32 i, u8 flags);
 
 /* branch.c */
 bool branch_jmp(struct builder *b, u32 i);

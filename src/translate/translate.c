@@ -85,6 +85,7 @@ void translator_free(struct translator *t)
 {
     release_table(&t->table);
     vec_fini(&t->links);
+    vec_fini(&t->marks);
     vec_fini(&t->ahead);
     places_fini(&t->places);
     free(t);
@@ -148,6 +149,10 @@ static u32 commit(struct builder *b)
     check(number < table->units.cap);
     table->units.v[number] = u;
     store_release(&table->units.n, number + 1);
+    for (u32 k = 0; k < b->n_marks; k++) {
+        b->mark[k].unit = number;
+        vec_push(&b->t->marks, b->mark[k]);
+    }
     b->t->stats.units++;
     return number;
 }

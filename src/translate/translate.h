@@ -60,6 +60,22 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
 /* The code in start .. end - 1 is gone or changed: forget its units, so that whoever comes there next
  * asks again. Their numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
+/* What a fault in the cache means to the program. */
+struct fault {
+    u64 pc;   /* the instruction, or the one behind it for a trap */
+    u32 unit; /* and what was recorded up to it: */
+    u16 insns, refs, slots;
+    bool r10_saved;   /* the program's r10 is in the thread block */
+    bool record_done; /* the record is written and the pointer behind it */
+    bool is_return;   /* not the program's fault: its return goes on at the target in the block */
+    u8 n_loans, loan[4]; /* registers whose values are in the spill slots */
+    u8 n_last;           /* slots still to be filled, from these registers */
+    struct last_slot {
+        u8 slot, reg;
+    } last[3];
+};
+/* Look up a cache address; false if no instruction of the program runs there. */
+bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
 

@@ -18,9 +18,11 @@
 #define WIRE_GUEST_OFF  0x0
 #define WIRE_GUEST_SIZE 0x20000
 #define WIRE_CTL_OFF    (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
-#define WIRE_CTL_SIZE   0x10000
+#define WIRE_CTL_SIZE   0x20000
 #define WIRE_THREAD_OFF (WIRE_CTL_OFF + WIRE_CTL_SIZE)
-/* One thread's block; what the struct leaves is its guest stack, growing down. */
+/* One thread's block: the struct, then the stack on which the kernel starts our signal handler, then
+ * the guest's own stack, both growing down. Its address is a multiple of its size, so that the
+ * handler finds it from the stack pointer. */
 #define WIRE_THREAD_SIZE 0x10000
 #define WIRE_THREADS     512
 #define WIRE_INDEX_OFF   0x2100000
@@ -59,11 +61,14 @@
 #define T_RESULT  0x68 /* a system call's result on its way back */
 /* Set around a call that makes a task: the block of the thread it will be, or 1 for a task that is
  * to run natively and clears this when it needs us no more. */
-#define T_CLONING   0x70
-#define T_JUMP_MASK 0x78  /* which bits of a target index the jump table */
-#define T_REGS      0x80  /* the 16 general registers in hardware order; slot 11 is unused */
-#define T_IN_USE    0x110 /* 32 bits; cleared last of all when a thread ends */
-#define T_STACK_TOP WIRE_THREAD_SIZE
+#define T_CLONING           0x70
+#define T_JUMP_MASK         0x78 /* which bits of a target index the jump table */
+#define T_REGS              0x80 /* the 16 general registers in hardware order; slot 11 is unused */
+#define T_IN_USE            0x110 /* 32 bits; cleared last of all when a thread ends */
+#define T_PENDING           0x118 /* 32 bits; signals to deliver now: no system call may be begun */
+#define T_SIGNAL_STACK      0x2000
+#define T_SIGNAL_STACK_SIZE 0x7000
+#define T_STACK_TOP         WIRE_THREAD_SIZE
 
 /* Units within one such block of code may follow each other without passing a gate; a buffer keeps
  * room for all that a block and one more unit can store: at worst a 5-byte instruction stores 160

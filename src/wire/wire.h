@@ -23,13 +23,56 @@ enum record_id {
     EXIT_ID_LIMIT = 1 << 24,
 };
 
-enum { RECORD_state_slots = 4, RECORD_syscall_slots = 3, RECORD_native_slots = 2 };
+enum {
+    RECORD_state_slots = 4,
+    RECORD_syscall_slots = 3,
+    RECORD_native_slots = 2,
+    RECORD_signal_slots = 4,
+    RECORD_sigreturn_slots = 2,
+    RECORD_stepped_slots = 3,
+    RECORD_ANY_SLOTS = 255,
+    PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
+};
+
+/* The result of a system call that a signal kept from beginning: it will be made again. */
+#define RESULT_RESTARTED ((u64)-512)
 
 /* Why a thread left for native code, in a native record. */
 enum native_reason {
     NATIVE_host_gone = 1, /* nobody answers requests any more */
-    NATIVE_refused,       /* the host could not translate; it explains on its own side */
+    NATIVE_dying,         /* of a signal, by the kernel's hand */
 };
+
+/* What the host answers to a fault. */
+enum fault_answer {
+    FAULT_UNKNOWN, /* not at an instruction of the program */
+    FAULT_AT,      /* t->pc and the registers are the program's at the instruction */
+    FAULT_RETURN, /* not the program's: a return slot that cannot be written; t->pc is where it goes */
+};
+
+/* A signal as it arrived. */
+struct arrived {
+    u32 sig, pad;
+    u64 err, trapno, cr2; /* of the kernel's frame */
+    u64 info[16];
+};
+enum {
+    ARRIVED_DEFERRED,                 /* waits for a gate; the kernel blocks all others meanwhile */
+    ARRIVED_SENT,                     /* reserved signals that somebody sent, one of each */
+    ARRIVED_FAULT = ARRIVED_SENT + 6, /* of the instruction at t->pc */
+    ARRIVED_LIMIT,
+};
+
+/* The program's signal actions, as it sees them; shared as the kernel shares its own. */
+struct action {
+    u64 handler, flags, restorer, mask;
+};
+struct sighand {
+    u32 users; /* threads; 0: free */
+    u32 lock;
+    struct action action[64];
+};
+enum { SIGHANDS = 32 };
 
 enum request_state { REQ_IDLE, REQ_POSTED, REQ_ANSWERED };
 
@@ -54,6 +97,8 @@ struct thread {
     u64 more_spill[2];
     u32 in_use;  /* claimed by whoever makes the thread, cleared by the thread itself */
     u32 started; /* the thread runs on this block: its maker may go on */
+    u32 pending; /* bit i: arrived[i] is to be delivered at the next gate */
+    u32 sent;    /* bit i: arrived[i] is there, perhaps blocked */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -64,6 +109,36 @@ struct thread {
     u32 block;  /* which of the blocks this is */
     u32 number; /* of the thread, from 0; blocks are used again, numbers are not */
     u32 pad;
+
+    /* Signals; see guest/signal.c. */
+    u32 sighand;  /* index of the actions */
+    u32 stepping; /* one instruction runs natively, then we are back */
+    u32 traced;   /* the program has set its trap flag: it runs by steps */
+    u32 pad2;
+    u64 blocked;   /* reserved signals the program blocks: the kernel never does */
+    u64 mask;      /* the program's mask while one signal is deferred */
+    u64 base_mask; /* the mask in force when it arrived: another one in sigsuspend and its kin */
+    u64 call_mask; /* the mask that the system call being made sets for its time */
+    u32 has_call_mask;
+    u32 swapped; /* register + 1 whose argument was replaced for the system call being made */
+    u64 swapped_value;
+    u64 new_blocked;
+    u64 task_mask; /* the mask to go back to when a task was made */
+    u64 arg[4];    /* what replaced arguments point to */
+    struct {
+        u64 sp;
+        u32 flags, pad;
+        u64 size;
+    } stack;            /* the program's alternate stack */
+    u64 xfeatures;      /* which vector state the kernel saves in a frame, */
+    u32 xsize, xextent; /* its size, and with the word behind it */
+    u16 selectors[4];   /* cs, gs, fs, ss as the kernel shows them */
+    struct arrived arrived[ARRIVED_LIMIT];
+    struct {
+        u32 unit;
+        u16 insns, refs, slots, pad;
+    } partial; /* the host's answer: what the unit that faulted has recorded */
+
     /* For --stats; summed over all who used the block. */
     u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls;
 };
@@ -99,6 +174,7 @@ struct control {
     u32 threads;   /* thread numbers given out */
     u32 blocks;    /* blocks ever used are below this */
     u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
+    u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
@@ -107,6 +183,7 @@ struct control {
     struct {
         u64 start, end;
     } code[CODE_RANGES];
+    struct sighand sighand[SIGHANDS];
     u64 asking[WIRE_THREADS / 64];            /* bitmap of blocks with a request posted */
     u64 free[(BUFFER_COUNT_LIMIT + 63) / 64]; /* bitmap of free buffers */
     u64 ring[BUFFER_RING];                    /* (sequence + 1) << 16 | buffer, release-stored */
@@ -162,6 +239,9 @@ _Static_assert(offsetof(struct thread, jump_mask) == T_JUMP_MASK, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
+_Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
+_Static_assert(sizeof(struct thread) <= T_SIGNAL_STACK, "layout");
+_Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
 _Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
 
