@@ -144,6 +144,9 @@ static void before_sigprocmask(struct thread *t)
 static void after_sigprocmask(struct thread *t)
 {
     u64 old, at = t->regs[RDX];
+    /* The old mask is told last: the change is made even where that fails. */
+    if (failed(t) && !(t->result == ERROR_FAULT && t->swapped))
+        return;
     if (at && t->blocked && !copy_in(&old, at, 8)) {
         old |= t->blocked;
         copy_out(at, &old, 8);
@@ -284,7 +287,7 @@ void after_syscall(struct thread *t)
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);
-    if (nr == __NR_rt_sigprocmask && !failed(t))
+    if (nr == __NR_rt_sigprocmask)
         after_sigprocmask(t);
     call_arguments_back(t);
     if (!failed(t))

@@ -657,6 +657,9 @@ void on_fault(struct thread *t)
         return;
     }
     put_partial(t);
+    struct arrived *a = &t->arrived[ARRIVED_FAULT];
+    if (a->sig == SIGILL_ || a->sig == SIGFPE_ || (a->sig == SIGTRAP_ && a->info[2]))
+        a->info[2] = t->pc; /* si_addr tells the instruction */
     t->pending |= 1u << ARRIVED_FAULT;
     deliver(t);
     go_on(t);
