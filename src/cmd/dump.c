@@ -172,7 +172,7 @@ static bool show_record(struct out *o, const struct walk *w, u32 i)
     for (u32 k = share.from;; k++) {
         for (; j < end; j++) {
             const struct ref *r = walk_ref(w, j, &size);
-            if (r->insn >= k && k < share.to) /* behind the end: what a rep did before it faulted */
+            if (r->insn >= k)
                 break;
             if (!show_ref(o, thread, insns[r->insn].pc, r->kind, b->addr[j], size))
                 return false;

@@ -10,11 +10,12 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { OPT_EVENTS = 256, OPT_SINK, OPT_STATS };
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_STATS };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
     {"sink", required_argument, NULL, OPT_SINK},
+    {"overflow", required_argument, NULL, OPT_OVERFLOW},
     {"stats", no_argument, NULL, OPT_STATS},
     {0},
 };
@@ -23,6 +24,8 @@ static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
 static const char *const sink_names[] = {
     [SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
+
+static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
 
 static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
 {
@@ -70,6 +73,8 @@ static void print_stats(const struct run_result *r)
         {"buffers", s->buffers},
         {"waits for a buffer", s->buffer_waits},
         {"record bytes", s->record_bytes},
+        {"buffers dropped", s->lost_buffers},
+        {"bytes dropped", s->lost_bytes},
         {"records", r->counts.records},
         {"instructions", r->counts.instructions},
         {"loads", r->counts.loads},
@@ -115,6 +120,9 @@ int cmd_record(int argc, char **argv)
         case OPT_SINK:
             o.sink = choose("sink", optarg, sink_names, ARRAY_LEN(sink_names));
             break;
+        case OPT_OVERFLOW:
+            o.overflow = choose("overflow", optarg, overflow_names, ARRAY_LEN(overflow_names));
+            break;
         case OPT_STATS:
             stats = true;
             break;
@@ -130,6 +138,11 @@ int cmd_record(int argc, char **argv)
         print_stats(&r);
     if (failed)
         die("%s", e.text);
+    if (r.stats.lost_buffers)
+        warn("%lu buffers of records (%lu bytes) were dropped because they could not be stored in "
+             "time; "
+             "without --overflow=drop the program waits",
+             (unsigned long)r.stats.lost_buffers, (unsigned long)r.stats.lost_bytes);
     if (r.stats.stepped && r.refused)
         warn("%lu instructions ran natively, and what they touched is not in the trace; first: %s",
              (unsigned long)r.stats.stepped, r.why.text);

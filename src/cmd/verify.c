@@ -46,9 +46,9 @@ static struct past *past_of(struct verifier *v, u32 thread)
     while (v->pasts.n <= thread)
         vec_push(&v->pasts, (struct past){0});
     struct past *p = &v->pasts.v[thread];
-    /* Where buffers were lost, any chunk may follow any other. */
+    /* Where records were dropped, a chunk's first state need not follow from what was before. */
     if (chunk_begins(&v->walk) && v->walk.trace->summary.lost_buffers)
-        *p = (struct past){0};
+        p->rsp_known = false;
     return p;
 }
 
@@ -100,6 +100,9 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
         return NULL;
     case RECORD_native:
         p->left = true;
+        return NULL;
+    case RECORD_lost: /* anything may follow */
+        *p = (struct past){.rsp = p->rsp, .rsp_known = p->rsp_known};
         return NULL;
     case RECORD_partial:
         return partial_fault(w, i, p);

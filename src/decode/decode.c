@@ -363,7 +363,7 @@ static const char *partial_fault(const struct decoder *d, const struct partial *
     if (p->insns > u->n_insns || p->refs > u->n_refs)
         return "it says more than its unit has";
     for (u32 i = 0; i < p->refs; i++)
-        if (r[i].insn > p->insns || unit_ref_slots(&r[i]) > n - PARTIAL_EXTRA_SLOTS)
+        if (r[i].insn >= p->insns || unit_ref_slots(&r[i]) > n - PARTIAL_EXTRA_SLOTS)
             return "it has fewer slots than its references need";
     if (p->refs && r[p->refs - 1].flags & REF_PAIRED)
         return "it parts a pair of references";

@@ -136,8 +136,29 @@ bool new_buffer(struct thread *t)
     return true;
 }
 
+/* Begin the buffer anew, and say so in it. What it held is gone. */
+static void drop_records(struct thread *t)
+{
+    struct control *c = control(t);
+    u64 start = buffer_start(t, t->buffer);
+    u64 slot[RECORD_lost_slots] = {t->ptr - start, time_stamp()};
+    __atomic_fetch_add(&c->lost_buffers, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&c->lost_bytes, slot[0], __ATOMIC_RELAXED);
+    for (u64 *p = (u64 *)(uintptr_t)start; (u64)(uintptr_t)p < t->ptr; p++)
+        *p = 0;
+    t->ptr = start;
+    put_state(t);
+    put_record(t, RECORD_lost, RECORD_lost_slots, slot);
+    set_limit(t);
+}
+
 bool swap_buffer(struct thread *t)
 {
+    struct control *c = control(t);
+    if (records(t) && c->drops && !window_is_open(c)) {
+        drop_records(t);
+        return true;
+    }
     if (records(t))
         publish_buffer(t);
     return new_buffer(t);

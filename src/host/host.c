@@ -129,6 +129,8 @@ static int close_trace(struct session *s, struct err *e)
         return 0;
     summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
     summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    summary.lost_buffers = s->result->stats.lost_buffers;
+    summary.lost_bytes = s->result->stats.lost_bytes;
     summary.untraced = (u32)s->result->stats.untraced;
     if (s->write_failed) {
         struct err ignored;
@@ -155,6 +157,8 @@ static void collect(struct session *s)
     r->threads = c->threads;
     r->untraced = c->untraced;
     r->stepped = c->stepped;
+    r->lost_buffers = c->lost_buffers;
+    r->lost_bytes = c->lost_bytes;
     r->buffer_waits = c->n_waits;
     r->buffers = s->taken;
     r->record_bytes = s->result->counts.bytes = s->record_bytes;

@@ -8,13 +8,16 @@
 #include "decode/trace.h"
 #include "wire/wire.h"
 
+enum overflow { OVERFLOW_wait, OVERFLOW_drop };
+
 enum sink { SINK_drop, SINK_decode, SINK_file };
 
 struct run_options {
     char **argv; /* the program and its arguments, NULL-terminated */
     enum events_level events;
     enum sink sink;
-    const char *output; /* for SINK_file */
+    enum overflow overflow; /* what a thread does whose records nobody takes */
+    const char *output;     /* for SINK_file */
 };
 
 struct run_stats {
@@ -24,6 +27,7 @@ struct run_stats {
     u64 stepped;                         /* instructions that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
+    u64 lost_buffers, lost_bytes;
     u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 

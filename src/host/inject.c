@@ -230,6 +230,7 @@ static void fill_control(struct session *s)
     c->spin = 2000;
     c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
     c->window = 16;
+    c->drops = s->options->overflow == OVERFLOW_drop;
     s->buffer_size = c->buffer_size;
     c->threads = c->blocks = 1;
     s->n_buffers = (u32)MIN(WIRE_BUF_AREA / c->buffer_size, (u64)BUFFER_COUNT_LIMIT);

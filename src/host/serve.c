@@ -53,14 +53,22 @@ static void forget_code(struct session *s)
 
 /* -- Faults ------------------------------------------------------------------------------------ */
 
-/* The slots that a rep instruction would have stored behind itself. */
-static void fill_last_slots(struct session *s, const struct thread *t, const struct fault *f)
+/* A rep instruction that faulted after some iterations is told with those. */
+static void note_iterations(struct session *s, const struct thread *t, struct fault *f)
 {
-    u64 at = t->ptr - s->base + RECORD_SLOTS_AT;
+    u64 at = t->ptr - s->base + RECORD_SLOTS_AT, count;
     if (at < WIRE_BUF_OFF || at > WIRE_SIZE - 8 * RECORD_SLOT_LIMIT)
         return;
-    for (u32 i = 0; i < f->n_last; i++)
-        memcpy(s->wire + at + 8 * f->last[i].slot, &t->regs[f->last[i].reg], 8);
+    u8 *slots = s->wire + at;
+    memcpy(&count, slots + 8 * f->rep.count, 8);
+    if (count == t->regs[RCX])
+        return;
+    for (u32 i = 0; i < f->rep.n_last; i++) {
+        memcpy(slots + 8 * f->rep.last[i].slot, &t->regs[f->rep.last[i].reg], 8);
+        f->slots = MAX(f->slots, f->rep.last[i].slot + 1);
+    }
+    f->refs = (u16)(f->refs + f->rep.refs);
+    f->insns++;
 }
 
 /* Put the program's registers right in the thread block, and say what the unit had recorded. */
@@ -81,7 +89,8 @@ static u64 answer_fault(struct session *s, struct thread *t, u64 cache_pc)
     }
     if (f.record_done && s->options->events != EVENTS_none)
         t->ptr -= RECORD_SLOTS_AT + 8ul * f.slots;
-    fill_last_slots(s, t, &f);
+    if (f.rep.refs)
+        note_iterations(s, t, &f);
     t->pc = f.pc;
     t->partial.unit = f.unit;
     t->partial.insns = f.insns;

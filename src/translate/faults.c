@@ -30,8 +30,8 @@ static const struct mark *find_mark(const struct translator *t, u32 at)
     return low ? &t->marks.v[low - 1] : NULL;
 }
 
-/* A rep instruction that faults has done a part: its last slots say how far it came. */
-static void finish_rep(const struct translator *t, const struct unit *u, u32 i, struct fault *f)
+/* A rep instruction may have done a part of its work: its last slots will say how far it came. */
+static void describe_rep(const struct translator *t, const struct unit *u, u32 i, struct fault *f)
 {
     const struct unit_insn *x = &t->table.insns.v[u->insn0 + i];
     const struct ref *r = &t->table.refs.v[u->ref0 + f->refs];
@@ -41,13 +41,11 @@ static void finish_rep(const struct translator *t, const struct unit *u, u32 i, 
         !insn_decode(&in, x->pc, t->table.code.v + x->bytes, x->len))
         return;
     int n = insn_accesses(&in, a);
+    f->rep = (struct rep_fault){.refs = x->refs, .count = r->x};
     for (int k = 0; k < n && k < 2; k++) {
-        f->last[f->n_last++] = (struct last_slot){r[k].z, a[k].bit_reg};
-        f->slots = MAX(f->slots, r[k].z + 1);
-        if (r[k].y != TERM_NONE && k == 0)
-            f->last[f->n_last++] = (struct last_slot){r[k].y, RCX};
+        f->rep.last[k] = (struct last_slot){r[k].z, a[k].bit_reg};
+        f->rep.n_last++;
     }
-    f->refs = (u16)(f->refs + x->refs);
 }
 
 bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
@@ -74,6 +72,6 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
         f->insns++;
     }
     if (t->config.events == EVENTS_memory)
-        finish_rep(t, u, m->insn, f);
+        describe_rep(t, u, m->insn, f);
     return true;
 }

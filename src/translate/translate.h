@@ -69,10 +69,14 @@ struct fault {
     bool record_done; /* the record is written and the pointer behind it */
     bool is_return;   /* not the program's fault: its return goes on at the target in the block */
     u8 n_loans, loan[4]; /* registers whose values are in the spill slots */
-    u8 n_last;           /* slots still to be filled, from these registers */
-    struct last_slot {
-        u8 slot, reg;
-    } last[3];
+    struct rep_fault {
+        u8 refs;   /* of a rep instruction, 0 if it is none */
+        u8 count;  /* slot of the count before it */
+        u8 n_last; /* slots that it would have stored behind itself, from these registers */
+        struct last_slot {
+            u8 slot, reg;
+        } last[2];
+    } rep;
 };
 /* Look up a cache address; false if no instruction of the program runs there. */
 bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f);

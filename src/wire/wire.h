@@ -30,6 +30,7 @@ enum {
     RECORD_signal_slots = 4,
     RECORD_sigreturn_slots = 2,
     RECORD_stepped_slots = 3,
+    RECORD_lost_slots = 2,
     RECORD_ANY_SLOTS = 255,
     PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
 };
@@ -170,6 +171,7 @@ struct control {
     u32 free_bell;    /* futex; rung when waiting threads may go on */
     u32 guest_waits;  /* threads waiting for the window */
     u32 buffer_size;
+    u32 drops;     /* nonzero: a thread that would have to wait drops its records instead */
     u32 window;    /* how many buffers may be on their way */
     u32 threads;   /* thread numbers given out */
     u32 blocks;    /* blocks ever used are below this */
@@ -178,8 +180,9 @@ struct control {
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
-    u64 n_waits;   /* how often a thread had to wait for the window */
-    u32 n_code;    /* mappings with code: changes of these are told; above the limit, all are */
+    u64 lost_buffers, lost_bytes; /* dropped */
+    u64 n_waits;                  /* how often a thread had to wait for the window */
+    u32 n_code; /* mappings with code: changes of these are told; above the limit, all are */
     struct {
         u64 start, end;
     } code[CODE_RANGES];
