@@ -35,6 +35,14 @@ void put_syscall(struct thread *t, u64 nr)
         put_record(t, RECORD_syscall, RECORD_syscall_slots, slot);
 }
 
+void put_stepped(struct thread *t, u64 pc, u64 next)
+{
+    u64 slot[RECORD_stepped_slots] = {pc, next, time_stamp()};
+    __atomic_fetch_add(&control(t)->stepped, 1, __ATOMIC_RELAXED);
+    if (records(t))
+        put_record(t, RECORD_stepped, RECORD_stepped_slots, slot);
+}
+
 /* -- Buffers ----------------------------------------------------------------------------------- */
 
 static u64 buffer_start(const struct thread *t, u32 i)

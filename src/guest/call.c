@@ -30,6 +30,22 @@ static bool emulate_arch_prctl(struct thread *t)
     return false;
 }
 
+/* What would take the ground from under us is refused. */
+static bool before_prctl(struct thread *t)
+{
+    enum { SET_SECCOMP = 22, SET_TSC = 26, SET_SYSCALL_USER_DISPATCH = 59 };
+    switch (t->regs[RDI]) {
+    case SET_SECCOMP:
+        return seccomp_before(t);
+    case SET_TSC:
+    case SET_SYSCALL_USER_DISPATCH:
+        t->result = ERROR_INVALID;
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* -- Calls about signals ----------------------------------------------------------------------- */
 
 static void do_sigaction(struct thread *t)
@@ -87,8 +103,7 @@ static void do_sigaltstack(struct thread *t)
         t->result = ERROR_FAULT;
 }
 
-/* Replace an argument for the time of the call. */
-static void swap_argument(struct thread *t, enum reg reg, u64 value)
+void call_swap_argument(struct thread *t, enum reg reg, u64 value)
 {
     t->swapped = reg + 1;
     t->swapped_value = t->regs[reg];
@@ -116,7 +131,7 @@ static void lend_mask_for_call(struct thread *t, enum reg reg)
     if (!lend_mask(t, t->regs[reg]))
         return;
     t->has_call_mask = 1;
-    swap_argument(t, reg, (u64)(uintptr_t)t->arg);
+    call_swap_argument(t, reg, (u64)(uintptr_t)t->arg);
 }
 
 /* pselect6 and io_pgetevents: the last argument leads to address and size of the mask. */
@@ -126,7 +141,7 @@ static void lend_mask_behind(struct thread *t, enum reg reg)
         return;
     t->has_call_mask = 1;
     t->arg[2] = (u64)(uintptr_t)t->arg;
-    swap_argument(t, reg, (u64)(uintptr_t)&t->arg[2]);
+    call_swap_argument(t, reg, (u64)(uintptr_t)&t->arg[2]);
 }
 
 static void before_sigprocmask(struct thread *t)
@@ -136,7 +151,7 @@ static void before_sigprocmask(struct thread *t)
     if (!lend_mask(t, t->regs[RSI]))
         return;
     u64 mask = t->call_mask & RESERVED;
-    swap_argument(t, RSI, (u64)(uintptr_t)t->arg);
+    call_swap_argument(t, RSI, (u64)(uintptr_t)t->arg);
     if (how <= 2)
         t->new_blocked = how == 0 ? t->blocked | mask : how == 1 ? t->blocked & ~mask : mask;
 }
@@ -210,6 +225,10 @@ enum call before_syscall(struct thread *t)
          * for. */
         t->result = (u64)-38; /* ENOSYS */
         return CALL_DONE;
+    case __NR_seccomp:
+        return seccomp_before(t) ? CALL_DONE : CALL_DO;
+    case __NR_prctl:
+        return before_prctl(t) ? CALL_DONE : CALL_DO;
     case __NR_rt_sigaction:
         do_sigaction(t);
         return CALL_DONE;
@@ -290,6 +309,7 @@ void after_syscall(struct thread *t)
     if (nr == __NR_rt_sigprocmask)
         after_sigprocmask(t);
     call_arguments_back(t);
+    seccomp_done(t);
     if (!failed(t))
         tell_memory(t, nr);
     t->regs[RAX] = t->result;

@@ -10,15 +10,22 @@
 
 /* -- The kernel -------------------------------------------------------------------------------- */
 
-static inline s64 kernel(u64 nr, u64 a, u64 b, u64 c, u64 d)
+static inline s64 kernel6(u64 nr, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
 {
     s64 r;
     register u64 r10 __asm__("r10") = d;
+    register u64 r8 __asm__("r8") = e;
+    register u64 r9 __asm__("r9") = f;
     __asm__ volatile("syscall"
                      : "=a"(r)
-                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return r;
+}
+
+static inline s64 kernel(u64 nr, u64 a, u64 b, u64 c, u64 d)
+{
+    return kernel6(nr, a, b, c, d, 0, 0);
 }
 
 struct seconds {
@@ -80,6 +87,8 @@ static inline bool failed(const struct thread *t)
 /* Gates leave room for a unit and a few of these, so no check is needed. */
 void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
 void put_state(struct thread *t);
+/* One instruction ran natively; a state record must follow. */
+void put_stepped(struct thread *t, u64 pc, u64 next);
 void put_syscall(struct thread *t, u64 nr);
 /* Hand the buffer over to the host. */
 void publish_buffer(struct thread *t);
@@ -104,6 +113,14 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why);
 
 /* Put back the arguments that were replaced for a call. */
 void call_arguments_back(struct thread *t);
+/* Replace one for the time of the call. */
+void call_swap_argument(struct thread *t, enum reg reg, u64 value);
+
+/* -- seccomp.c ------------------------------------------------------------------------------- */
+
+/* Before prctl(PR_SET_SECCOMP) or seccomp; true if the call is done. And after it. */
+bool seccomp_before(struct thread *t);
+void seccomp_done(struct thread *t);
 
 /* -- signal.c -------------------------------------------------------------------------------- */
 

@@ -667,11 +667,8 @@ void on_fault(struct thread *t)
 
 void on_reenter(struct thread *t)
 {
-    u64 slot[RECORD_stepped_slots] = {t->target, t->pc, time_stamp()};
-    if (t->stepping == STEP_DONE)
-        __atomic_fetch_add(&control(t)->stepped, 1, __ATOMIC_RELAXED);
-    if (t->stepping == STEP_DONE && records(t)) {
-        put_record(t, RECORD_stepped, RECORD_stepped_slots, slot);
+    if (t->stepping == STEP_DONE) {
+        put_stepped(t, t->target, t->pc);
         put_state(t);
     }
     t->stepping = 0;
@@ -687,6 +684,7 @@ void on_abandoned(struct thread *t)
     bool refused = t->pending & 1u << ARRIVED_FAULT;
     u64 nr = t->regs[RAX];
     call_arguments_back(t);
+    seccomp_done(t);
     t->regs[RCX] = t->pc;
     *(records(t) ? &t->app_r11 : &t->ptr) = t->flags;
     if (refused)

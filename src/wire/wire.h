@@ -125,6 +125,7 @@ struct thread {
     u64 swapped_value;
     u64 new_blocked;
     u64 task_mask; /* the mask to go back to when a task was made */
+    u64 room;      /* a mapping of ours for the time of the call, 0 if none */
     u64 arg[4];    /* what replaced arguments point to */
     struct {
         u64 sp;
