@@ -110,11 +110,21 @@ void call_swap_argument(struct thread *t, enum reg reg, u64 value)
     t->regs[reg] = value;
 }
 
-void call_arguments_back(struct thread *t)
+static void arguments_back(struct thread *t)
 {
     if (t->swapped)
         t->regs[t->swapped - 1] = t->swapped_value;
     t->swapped = t->has_call_mask = 0;
+}
+
+void call_undo(struct thread *t)
+{
+    if (t->regs[RAX] == __NR_rt_sigprocmask)
+        t->blocked = t->old_blocked;
+    if (t->regs[RAX] == __NR_execve || t->regs[RAX] == __NR_execveat)
+        signal_after_exec(t);
+    arguments_back(t);
+    seccomp_done(t);
 }
 
 /* The kernel gets a mask without the reserved signals. What cannot be read it complains of itself. */
@@ -144,31 +154,33 @@ static void lend_mask_behind(struct thread *t, enum reg reg)
     call_swap_argument(t, reg, (u64)(uintptr_t)&t->arg[2]);
 }
 
+/* The reserved signals change before the call: what it sets free arrives before it returns. */
 static void before_sigprocmask(struct thread *t)
 {
     u64 how = t->regs[RDI];
-    t->new_blocked = t->blocked;
+    t->old_blocked = t->blocked;
     if (!lend_mask(t, t->regs[RSI]))
         return;
     u64 mask = t->call_mask & RESERVED;
+    if (how == 1)
+        t->arg[0] = t->call_mask; /* they may be blocked after all: see take_sent */
     call_swap_argument(t, RSI, (u64)(uintptr_t)t->arg);
     if (how <= 2)
-        t->new_blocked = how == 0 ? t->blocked | mask : how == 1 ? t->blocked & ~mask : mask;
+        t->blocked = how == 0 ? t->blocked | mask : how == 1 ? t->blocked & ~mask : mask;
 }
 
 static void after_sigprocmask(struct thread *t)
 {
     u64 old, at = t->regs[RDX];
     /* The old mask is told last: the change is made even where that fails. */
-    if (failed(t) && !(t->result == ERROR_FAULT && t->swapped))
+    if (failed(t) && !(t->result == ERROR_FAULT && t->swapped)) {
+        t->blocked = t->old_blocked;
         return;
-    if (at && t->blocked && !copy_in(&old, at, 8)) {
-        old |= t->blocked;
+    }
+    if (at && t->old_blocked && !copy_in(&old, at, 8)) {
+        old |= t->old_blocked;
         copy_out(at, &old, 8);
     }
-    t->blocked = t->new_blocked;
-    signal_refresh(t);
-    set_limit(t);
 }
 
 static void before_signal_call(struct thread *t)
@@ -246,6 +258,7 @@ enum call before_syscall(struct thread *t)
     case __NR_execve:
     case __NR_execveat:
         swap_buffer(t); /* if the call succeeds, what was not handed over is gone */
+        signal_before_exec(t);
         return CALL_DO;
     default:
         if (makes_task(t->regs[RAX]))
@@ -303,12 +316,14 @@ void after_syscall(struct thread *t)
     u64 nr = t->regs[RAX];
     if (makes_task(nr))
         finish_task(t);
+    if (nr == __NR_execve || nr == __NR_execveat)
+        signal_after_exec(t);
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);
     if (nr == __NR_rt_sigprocmask)
         after_sigprocmask(t);
-    call_arguments_back(t);
+    arguments_back(t);
     seccomp_done(t);
     if (!failed(t))
         tell_memory(t, nr);

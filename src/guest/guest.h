@@ -111,8 +111,8 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why);
 
 /* -- call.c: system calls -------------------------------------------------------------------- */
 
-/* Put back the arguments that were replaced for a call. */
-void call_arguments_back(struct thread *t);
+/* A call that was prepared does not begin after all. */
+void call_undo(struct thread *t);
 /* Replace one for the time of the call. */
 void call_swap_argument(struct thread *t, enum reg reg, u64 value);
 
@@ -174,6 +174,9 @@ void signal_begin_thread(struct thread *t);
 bool signal_inherit(struct thread *x, const struct thread *t, bool shared);
 /* A thread ends. */
 void signal_leave(struct thread *t);
+/* Before an execve, and after one that failed. */
+void signal_before_exec(struct thread *t);
+void signal_after_exec(struct thread *t);
 /* Before leaving for good: the program's own actions, stack and mask. */
 void signal_restore(struct thread *t);
 /* Set the kernel's mask; what it was. */
@@ -181,8 +184,6 @@ u64 signal_mask(u64 mask);
 /* Take and set an action as the program sees it; new may be NULL. */
 s64 signal_action(struct thread *t, u32 sig, const struct action *new, struct action *old);
 bool signal_on_stack(const struct thread *t);
-/* The reserved signals that the program blocks have changed. */
-void signal_refresh(struct thread *t);
 /* Deliver one of the pending signals at t->pc; returns if none was to be delivered after all. */
 void deliver(struct thread *t);
 _Noreturn void signal_return(struct thread *t);

@@ -70,7 +70,7 @@ static s64 set_our_action(u32 sig, u64 flags)
 static s64 install(u32 sig, const struct action *a)
 {
     if (SIG_BIT(sig) & RESERVED)
-        return 0;
+        return set_our_action(sig, a->flags & SA_RESTART_);
     if (!is_function(a))
         return set_action(sig, a);
     return set_our_action(sig,
@@ -90,6 +90,28 @@ s64 signal_action(struct thread *t, u32 sig, const struct action *new, struct ac
     }
     unlock(h);
     return r;
+}
+
+/* The reserved signals, in the order of the places for those that were sent. */
+static const u8 sent_order[] = {SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_};
+
+static u32 sent_slot(u32 sig)
+{
+    for (u32 i = 0; i < sizeof sent_order; i++)
+        if (sent_order[i] == sig)
+            return ARRIVED_SENT + i;
+    return ARRIVED_SENT;
+}
+
+static void queue(u32 sig, const u64 *info)
+{
+    kernel(__NR_rt_tgsigqueueinfo, (u64)kernel(__NR_getpid, 0, 0, 0, 0),
+           (u64)kernel(__NR_gettid, 0, 0, 0, 0), sig, (u64)(uintptr_t)info);
+}
+
+static void send_again(const struct arrived *a)
+{
+    queue(a->sig, a->info);
 }
 
 static void set_own_stack(const struct thread *t)
@@ -158,7 +180,7 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     x->xextent = t->xextent;
     for (u32 i = 0; i < 4; i++)
         x->selectors[i] = t->selectors[i];
-    x->pending = x->sent = x->stepping = x->traced = x->has_call_mask = x->swapped = 0;
+    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;
     if (shared) {
@@ -186,6 +208,26 @@ void signal_leave(struct thread *t)
     __atomic_fetch_sub(&sighand(t)->users, 1, __ATOMIC_RELEASE);
 }
 
+/* A new program inherits what is ignored and what is blocked. */
+void signal_before_exec(struct thread *t)
+{
+    const struct sighand *h = sighand(t);
+    for (u32 i = 0; i < sizeof sent_order; i++)
+        if (h->action[sent_order[i] - 1].handler == 1)
+            set_action(sent_order[i], &h->action[sent_order[i] - 1]);
+    if (t->blocked)
+        signal_mask(signal_mask(~0ull) | t->blocked);
+}
+
+void signal_after_exec(struct thread *t)
+{
+    const struct sighand *h = sighand(t);
+    for (u32 i = 0; i < sizeof sent_order; i++)
+        set_our_action(sent_order[i], h->action[sent_order[i] - 1].flags & SA_RESTART_);
+    if (t->blocked)
+        signal_mask(signal_mask(~0ull) & ~RESERVED);
+}
+
 /* Give the program its own actions, stack and mask. */
 void signal_restore(struct thread *t)
 {
@@ -198,16 +240,6 @@ void signal_restore(struct thread *t)
 }
 
 /* -- Arrival: on the signal stack, anything may have been interrupted -------------------------- */
-
-static const u8 sent_order[] = {SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_};
-
-static u32 sent_slot(u32 sig)
-{
-    for (u32 i = 0; i < sizeof sent_order; i++)
-        if (sent_order[i] == sig)
-            return ARRIVED_SENT + i;
-    return ARRIVED_SENT;
-}
 
 static void note_arrived(struct thread *t, u32 slot, u32 sig, const u64 *info,
                          const struct context *c)
@@ -322,22 +354,20 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
     return false;
 }
 
-void signal_refresh(struct thread *t)
-{
-    u32 now = t->pending & ((1u << ARRIVED_DEFERRED) | 1u << ARRIVED_FAULT);
-    for (u32 i = 0; i < sizeof sent_order; i++)
-        if (t->sent & 1u << (ARRIVED_SENT + i) && !(t->blocked & SIG_BIT(sent_order[i])))
-            now |= 1u << (ARRIVED_SENT + i);
-    t->pending = now;
-}
-
-/* The signal of somebody. */
+/* The signal of somebody. A reserved one that the program blocks goes back to the kernel, blocked
+ * there too from now on, so that it can be waited for and fetched as ever. */
 static void take_sent(struct thread *t, u32 sig, const u64 *info, struct context *c)
 {
+    if (t->blocked & SIG_BIT(sig)) {
+        c->mask |= SIG_BIT(sig);
+        queue(sig, info);
+        return;
+    }
     if (SIG_BIT(sig) & RESERVED) {
-        note_arrived(t, sent_slot(sig), sig, info, c);
-        t->sent |= 1u << sent_slot(sig);
-        signal_refresh(t);
+        u32 slot = sent_slot(sig);
+        if (!(t->pending & 1u << slot)) /* as in the kernel, the first stands for all */
+            note_arrived(t, slot, sig, info, c);
+        t->pending |= 1u << slot;
         return;
     }
     note_arrived(t, ARRIVED_DEFERRED, sig, info, c);
@@ -459,12 +489,6 @@ static bool put_frame(const struct thread *t, const struct action *act, const st
     return put_xstate(t, xstate) && !copy_out(*frame, &f, size);
 }
 
-static void send_again(const struct arrived *a)
-{
-    kernel(__NR_rt_tgsigqueueinfo, (u64)kernel(__NR_getpid, 0, 0, 0, 0),
-           (u64)kernel(__NR_gettid, 0, 0, 0, 0), a->sig, (u64)(uintptr_t)a->info);
-}
-
 /* The program dies of its fault, by the kernel's hand: at the instruction itself where that faults
  * again. */
 static _Noreturn void die_of(struct thread *t, const struct arrived *a)
@@ -488,7 +512,6 @@ static _Noreturn void enter(struct thread *t, u64 mask, u64 xstate)
                               .selectors = {0x33, 0, 0, 0x2b},
                               .fpstate = xstate}};
     t->blocked = mask & RESERVED;
-    signal_refresh(t);
     set_limit(t);
     go_on(t);
     enter_context(&c);
@@ -562,18 +585,23 @@ void deliver(struct thread *t)
 {
     u64 kernels = signal_mask(~RESERVED); /* none of those can arrive from here on */
     bool deferred = t->pending & 1u << ARRIVED_DEFERRED;
-    u64 mask = (deferred ? t->mask : kernels) | t->blocked, in_force = mask, frame;
+    u64 mask = ((deferred ? t->mask : kernels) & ~RESERVED) | t->blocked, in_force = mask, frame;
     u32 slot = choose(t);
     if (deferred && slot == ARRIVED_DEFERRED)
-        in_force = t->base_mask | t->blocked;
+        in_force = (t->base_mask & ~RESERVED) | t->blocked;
     if (deferred && slot != ARRIVED_DEFERRED)
         send_again(&t->arrived[ARRIVED_DEFERRED]);
     t->pending &= ~(1u << ARRIVED_DEFERRED);
     if (slot < ARRIVED_LIMIT) {
         struct arrived a = t->arrived[slot];
         t->pending &= ~(1u << slot);
-        t->sent &= ~(1u << slot);
-        bool blocked = slot == ARRIVED_FAULT && t->blocked & SIG_BIT(a.sig);
+        bool blocked = t->blocked & SIG_BIT(a.sig);
+        if (blocked && slot != ARRIVED_FAULT) { /* since it arrived: take_sent will see to it */
+            send_again(&a);
+            signal_mask(mask & ~RESERVED);
+            set_limit(t);
+            return;
+        }
         struct action act = use_action(t, a.sig);
         if (is_function(&act) && !blocked) {
             if (put_frame(t, &act, &a, mask, &frame))
@@ -683,8 +711,7 @@ void on_abandoned(struct thread *t)
 {
     bool refused = t->pending & 1u << ARRIVED_FAULT;
     u64 nr = t->regs[RAX];
-    call_arguments_back(t);
-    seccomp_done(t);
+    call_undo(t);
     t->regs[RCX] = t->pc;
     *(records(t) ? &t->app_r11 : &t->ptr) = t->flags;
     if (refused)

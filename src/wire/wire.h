@@ -99,7 +99,6 @@ struct thread {
     u32 in_use;  /* claimed by whoever makes the thread, cleared by the thread itself */
     u32 started; /* the thread runs on this block: its maker may go on */
     u32 pending; /* bit i: arrived[i] is to be delivered at the next gate */
-    u32 sent;    /* bit i: arrived[i] is there, perhaps blocked */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -123,7 +122,7 @@ struct thread {
     u32 has_call_mask;
     u32 swapped; /* register + 1 whose argument was replaced for the system call being made */
     u64 swapped_value;
-    u64 new_blocked;
+    u64 old_blocked;
     u64 task_mask; /* the mask to go back to when a task was made */
     u64 room;      /* a mapping of ours for the time of the call, 0 if none */
     u64 arg[4];    /* what replaced arguments point to */
