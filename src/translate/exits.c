@@ -114,7 +114,7 @@ void exit_way_on(struct builder *b, u32 k)
 
 void exit_late_jump(struct translator *t, u32 exit)
 {
-    struct link *l = &t->links.v[exit];
+    struct link *l = link_of(t, exit);
     l->stub = cache_offset(t, emit_here(&t->cold));
     emit_gs_store(&t->cold, R11, T_PTR);
     emit_imm(&t->cold, R11, exit + FIRST_EXIT_ID);

@@ -17,6 +17,19 @@ static bool decode_at(struct translator *t, u64 pc, struct insn *in)
     return n && insn_decode(in, pc, bytes, n);
 }
 
+/* Decode what is not part of the unit: it will depend on these bytes all the same. */
+static bool look_at(struct translator *t, u64 pc, struct insn *in)
+{
+    size_t n = t->looked.n;
+    bool ok = decode_at(t, pc, in);
+    u64 last = (pc + (ok ? in->len : 1) - 1) >> 12;
+    if (!n || t->looked.v[n - 1] != pc >> 12)
+        vec_push(&t->looked, pc >> 12);
+    if (last != pc >> 12)
+        vec_push(&t->looked, last);
+    return ok;
+}
+
 /* The most slots an instruction can need: two registers, or the vectors of the special forms. */
 static u32 slot_bound(const struct insn *in)
 {
@@ -97,7 +110,7 @@ bool path_form(struct builder *b)
 bool path_is_trampoline(struct translator *t, u64 pc)
 {
     struct insn in;
-    for (int i = 0; i < 2 && decode_at(t, pc, &in); i++, pc += in.len) {
+    for (int i = 0; i < 2 && look_at(t, pc, &in); i++, pc += in.len) {
         if (in.class == INSN_JMP_IND)
             return true;
         if (in.z.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
@@ -115,7 +128,7 @@ static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
     u32 live = 0;
     for (int i = 0; i < LOOK_INSNS && undecided; i++) {
         struct insn in;
-        if (!decode_at(t, pc, &in))
+        if (!look_at(t, pc, &in))
             break;
         live |= undecided & in.reads;
         undecided &= ~(in.reads | in.writes);

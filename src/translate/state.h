@@ -14,7 +14,9 @@
 struct link {
     u32 site; /* cache offset of the rel32; 0 if the exit has none */
     u32 stub; /* cache offset of the code that asks the host */
-    u32 next; /* next exit (index + 1) waiting for the same place */
+    u32 next; /* among the exits that lead to the same place: exit number + 1, 0 at the ends */
+    u32 prev;
+    bool listed; /* it is among them */
     bool linked;
 };
 
@@ -26,6 +28,12 @@ struct call_site {
     u64 return_pc; /* what the program pushes */
     u32 exit;      /* of a direct call: the exit to link */
     bool direct;
+};
+
+/* An entry of the jump tables that leads to a dropped unit. */
+struct gone {
+    u64 at;
+    u64 address;
 };
 
 /* How many units may follow one another without a jump. */
@@ -66,6 +74,9 @@ struct translator {
     struct unit_table table;
     VEC(struct link) links; /* parallel to table.exits */
     struct places places;
+    struct pages pages; /* which units depend on which pages of the program */
+    VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
+    VEC(struct gone) gone;
     u64 cache;        /* the program's address of the cache */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
     struct emit cold; /* stubs, in the last quarter */
@@ -148,12 +159,22 @@ bool body_emit(struct builder *b, u32 *entry);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);
-void link_patch(struct translator *t, u32 exit, u32 to);
+struct link *link_of(struct translator *t, u32 exit);
+/* Note where an exit leads, and link it if that is translated. */
 void link_exit(struct translator *t, u32 exit);
-void link_waiting(struct translator *t, struct place *p);
-void publish(struct translator *t, const struct place *p);
-/* Take back what publish told the program. */
+/* Send it back to its stub, for good: its unit is going. */
+void link_forget(struct translator *t, u32 exit);
+/* Link all exits that lead to a place that is translated now, or is no more. */
+void link_place(struct translator *t, const struct place *p);
+void publish(struct translator *t, struct place *p);
+/* Take back what publish told the program: the index at once, the jump tables in unpublish_end, when
+ * nobody still fills them with what he found in the index. */
 void unpublish(struct translator *t, const struct place *p);
+void unpublish_landing(struct translator *t, const struct place *p);
+void unpublish_end(struct translator *t);
 void ahead_push(struct translator *t, u64 pc);
+
+/* drop.c: note that the unit at pc depends on its own bytes and on the pages looked at. */
+void drop_note(struct translator *t, u64 pc);
 
 #endif

@@ -87,6 +87,9 @@ void translator_free(struct translator *t)
     vec_fini(&t->links);
     vec_fini(&t->ahead);
     places_fini(&t->places);
+    pages_fini(&t->pages);
+    vec_fini(&t->looked);
+    vec_fini(&t->gone);
     free(t);
 }
 
@@ -161,6 +164,8 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->entry = entry;
     p->inner = b->inner;
     p->is_line = b->is_line;
+    p->pad = b->pad;
+    drop_note(t, b->pc);
     struct chained *c = &t->chained[t->n_chained++];
     *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
     c->call.exit += t->table.units.v[number].exit0;
@@ -175,7 +180,7 @@ static void connect(struct translator *t, const struct chained *c)
         ahead_push(t, t->table.exits.v[u->exit0 + k].target);
     }
     struct place *p = places_get(&t->places, u->pc);
-    link_waiting(t, p);
+    link_place(t, p);
     publish(t, p);
     if (c->pad) {
         struct place *r = places_get(&t->places, c->pad_pc);
@@ -233,6 +238,7 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
 static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct err *e)
 {
     struct emit before = t->hot;
+    t->looked.n = 0;
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
     /* A unit first reached by an indirect branch will be again: its door runs on into it. */
@@ -249,8 +255,10 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
         struct err ignored;
         u32 exit = (u32)t->table.exits.n - t->builder.n_exits + t->builder.adjacent - 1;
         u64 next = t->table.exits.v[exit].target;
-        if (translate_one(t, next, chain - 1, &ignored))
+        if (translate_one(t, next, chain - 1, &ignored)) {
+            places_get(&t->places, next)->before = exit + 1;
             continue;
+        }
         exit_late_jump(t, exit);
         break;
     }
@@ -266,8 +274,10 @@ static void make_door(struct translator *t, u64 pc, enum arrival by)
     struct place *p = places_get(&t->places, pc);
     u32 *door = by == BY_JUMP ? &p->door : &p->landing;
     if (!*door) {
+        t->looked.n = 0;
         *door = branch_door(t, &t->cold, pc, by);
         emit_jmp(&t->cold, t->cache + p->entry);
+        drop_note(t, pc);
         t->stats.doors++;
     }
     publish(t, p);
@@ -303,65 +313,6 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
         return (struct cache_pc){0};
     }
     return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, BY_LINK, e);
-}
-
-/* Does any instruction of a unit lie in the range? Paths follow jumps, so all are looked at. */
-static bool touches(const struct translator *t, u32 unit, u64 start, u64 end)
-{
-    const struct unit *u = &t->table.units.v[unit];
-    const struct unit_insn *in = &t->table.insns.v[u->insn0];
-    for (u32 i = 0; i < u->n_insns; i++)
-        if (in[i].pc < end && start < in[i].pc + in[i].len)
-            return true;
-    return false;
-}
-
-/* Exits that lead to a dropped unit go back to asking, and wait for its successor. An exit without a
- * jump of its own runs on into the unit behind it: then its own unit must go as well. */
-static bool unlink_exits(struct translator *t)
-{
-    bool more = false;
-    for (u32 i = 0; i < t->table.exits.n; i++) {
-        const struct unit_exit *x = &t->table.exits.v[i];
-        struct link *l = &t->links.v[i];
-        struct place *p = places_find(&t->places, x->target);
-        struct place *own = places_find(&t->places, t->table.units.v[x->unit].pc);
-        if (!p || !p->dropping || own->unit != x->unit + 1)
-            continue;
-        if (!l->site && x->kind != EXIT_INDIRECT && !own->dropping) {
-            own->dropping = more = true;
-        } else if (l->linked) {
-            link_patch(t, i, l->stub);
-            l->next = p->waiting;
-            p->waiting = i + 1;
-        }
-    }
-    return more;
-}
-
-void translate_drop(struct translator *t, u64 start, u64 end)
-{
-    bool any = false;
-    for (u32 i = 0; i < t->places.cap; i++) {
-        struct place *p = &t->places.v[i];
-        p->dropping = p->pc && ((p->pc >= start && p->pc < end) ||
-                                (p->unit && touches(t, p->unit - 1, start, end)));
-        any |= p->dropping;
-    }
-    if (!any)
-        return;
-    while (unlink_exits(t))
-        ;
-    for (u32 i = 0; i < t->places.cap; i++) {
-        struct place *p = &t->places.v[i];
-        if (!p->dropping)
-            continue;
-        unpublish(t, p);
-        t->stats.dropped += p->unit != 0;
-        p->unit = p->entry = p->inner = p->door = p->landing = 0;
-        p->dropping = false;
-    }
-    t->ahead.n = t->ahead_next = 0;
 }
 
 bool translate_ahead(struct translator *t)
