@@ -18,6 +18,7 @@ guest_head:
     .long guest_indirect - guest_head
     .long guest_landing - guest_head
     .long guest_syscall - guest_head
+    .long guest_stale - guest_head
 
     .text
 
@@ -88,6 +89,13 @@ guest_gate:
     mov %r11, %gs:T_REASON
     save
     call on_gate
+    jmp resume
+
+/* The unit's code is not what was translated; r11 = its struct gate. */
+guest_stale:
+    mov %r11, %gs:T_REASON
+    save
+    call on_stale
     jmp resume
 
 /* A segment base may have changed; r11 = exit id. */

@@ -92,6 +92,12 @@ void on_gate(struct thread *t)
         go_native(t, NATIVE_host_gone);
 }
 
+void on_stale(struct thread *t)
+{
+    t->pc = ((const struct gate *)(uintptr_t)t->reason)->pc;
+    go_to(t, ask_range(t, REQ_code_changed, t->pc, t->regs[RSP]));
+}
+
 /* Find t->pc in the index, without the host. */
 static const struct index_entry *find(const struct thread *t)
 {

@@ -84,7 +84,7 @@ static u64 runs_into(const struct translator *t, const struct place *p)
     return own && own->unit == unit + 1 ? pc : 0;
 }
 
-static void drop_unit(struct translator *t, u64 pc)
+void drop_unit(struct translator *t, u64 pc)
 {
     while (pc) {
         struct place *p = places_find(&t->places, pc);

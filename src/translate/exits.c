@@ -86,6 +86,8 @@ static bool runs_on(struct builder *b, u32 k)
     if (!target || !b->chain || t->config.no_link || target == b->pc ||
         places_get(&t->places, target)->unit)
         return false;
+    if (b->is_volatile || volatile_at(t, target)) /* one of them will change before the other */
+        return false;
     b->adjacent = k + 1;
     return true;
 }

@@ -17,11 +17,12 @@ static bool decode_at(struct translator *t, u64 pc, struct insn *in)
     return n && insn_decode(in, pc, bytes, n);
 }
 
-/* Decode what is not part of the unit: it will depend on these bytes all the same. */
+/* Decode what is not part of the unit: it will depend on these bytes all the same. Volatile code is
+ * not looked at: it may be something else when the program comes there. */
 static bool look_at(struct translator *t, u64 pc, struct insn *in)
 {
     size_t n = t->looked.n;
-    bool ok = decode_at(t, pc, in);
+    bool ok = !volatile_at(t, pc) && decode_at(t, pc, in) && !volatile_insn(t, in);
     u64 last = (pc + (ok ? in->len : 1) - 1) >> 12;
     if (!n || t->looked.v[n - 1] != pc >> 12)
         vec_push(&t->looked, pc >> 12);
@@ -43,6 +44,21 @@ static bool in_path(const struct builder *b, u64 pc)
         if (b->insn[i].pc == pc)
             return true;
     return false;
+}
+
+/* A unit is volatile or stable as a whole. */
+static bool fits(struct builder *b, const struct insn *in)
+{
+    bool is_volatile = volatile_insn(b->t, in);
+    if (b->n_insns == 0)
+        b->is_volatile = is_volatile;
+    return is_volatile == b->is_volatile;
+}
+
+static u32 most_insns(const struct builder *b)
+{
+    u32 limit = b->is_volatile ? VOLATILE_INSNS : UNIT_INSNS, set = b->t->config.unit_insns;
+    return set ? MIN(set, limit) : limit;
 }
 
 enum step { STEP_ON, STEP_LAST, STEP_STOP_BEFORE };
@@ -71,13 +87,13 @@ static enum step path_step(struct builder *b, const struct insn *in, u32 blocks,
 bool path_form(struct builder *b)
 {
     struct translator *t = b->t;
-    u32 limit_insns = t->config.unit_insns ? MIN(t->config.unit_insns, UNIT_INSNS) : UNIT_INSNS;
     u32 limit_blocks =
         t->config.unit_blocks ? MIN(t->config.unit_blocks - 1, UNIT_EXITS / 2) : DEFAULT_BLOCKS;
     u32 blocks = 0, slots = 0;
     b->n_insns = 0;
     b->falls_off = true;
-    for (u64 pc = b->pc; b->n_insns < limit_insns; pc = b->next) {
+    b->is_volatile = b->stack_stores = false;
+    for (u64 pc = b->pc; b->n_insns < most_insns(b); pc = b->next) {
         struct insn *in = &b->insn[b->n_insns];
         if (b->n_insns && in_path(b, pc))
             return true;
@@ -88,7 +104,7 @@ bool path_form(struct builder *b)
                            (unsigned long long)pc) == 0;
         }
         slots += slot_bound(in);
-        if (b->n_insns && slots > UNIT_SLOTS) {
+        if (!fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
             b->next = pc;
             return true;
         }
@@ -103,6 +119,8 @@ bool path_form(struct builder *b)
             b->falls_off = false;
             return true;
         }
+        if (b->is_volatile && !volatile_goes_on(b, in))
+            return true;
     }
     return true;
 }

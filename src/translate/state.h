@@ -20,6 +20,7 @@ struct link {
     bool linked;
 };
 
+enum { VOLATILE_INSNS = 24 };
 enum { UNIT_INSNS = 64, UNIT_EXITS = 24, UNIT_SLOTS = 120, UNIT_REFS = 512 };
 
 /* A real call whose target is still to be emitted. */
@@ -67,6 +68,9 @@ struct builder {
     struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
     u32 adjacent;          /* exit + 1 that runs on into the code emitted next, 0 if none */
     u32 chain;             /* how many units may still follow this one without a jump */
+    bool is_volatile;      /* see volatile.c */
+    bool careful;          /* a store to the stack may change the code as well */
+    bool stack_stores;     /* the unit holds, if the stack is not near it */
 };
 
 struct translator {
@@ -174,7 +178,19 @@ void unpublish_landing(struct translator *t, const struct place *p);
 void unpublish_end(struct translator *t);
 void ahead_push(struct translator *t, u64 pc);
 
-/* drop.c: note that the unit at pc depends on its own bytes and on the pages looked at. */
+/* volatile.c */
+bool volatile_at(const struct translator *t, u64 pc);
+bool volatile_insn(const struct translator *t, const struct insn *in);
+/* May the path of a volatile unit go on behind its latest instruction? */
+bool volatile_goes_on(struct builder *b, const struct insn *in);
+/* Leave to the stub if the unit's bytes are not what they were; changes flags. */
+void volatile_check(struct builder *b, u64 stub);
+/* Would that leave with this stack pointer, although no byte has changed? */
+bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
+
+/* drop.c: forget one unit; end with unpublish_end. */
+void drop_unit(struct translator *t, u64 pc);
+/* Note that the unit at pc depends on its own bytes and on the pages looked at. */
 void drop_note(struct translator *t, u64 pc);
 
 #endif

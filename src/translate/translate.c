@@ -225,7 +225,10 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
     b->err = e;
     b->pc = pc;
     b->chain = chain;
+    b->careful = places_get(&t->places, pc)->careful;
     b->e = &t->hot;
+    if (t->config.begin)
+        t->config.begin(t->config.ctx);
     if (!path_form(b) || !emit_or_shorten(b, &entry))
         return false;
     check(!t->hot.full && !t->cold.full);
@@ -313,6 +316,35 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
         return (struct cache_pc){0};
     }
     return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, BY_LINK, e);
+}
+
+static bool is_unchanged(struct translator *t, const struct unit *u)
+{
+    const struct unit_insn *in = &t->table.insns.v[u->insn0];
+    u8 now[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    if (t->config.begin)
+        t->config.begin(t->config.ctx);
+    for (u32 i = 0; i < u->n_insns; i++)
+        if (t->config.fetch(t->config.ctx, in[i].pc, now, in[i].len) != in[i].len ||
+            memcmp(now, &t->table.code.v[in[i].bytes], in[i].len))
+            return false;
+    return true;
+}
+
+struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rsp, struct err *e)
+{
+    struct place *p = places_find(&t->places, pc.v);
+    if (p && p->unit) {
+        const struct unit *u = &t->table.units.v[p->unit - 1];
+        bool unchanged = is_unchanged(t, u), near = volatile_near_stack(t, u, rsp);
+        if (!unchanged || (near && !p->careful)) { /* else another thread was faster */
+            p->careful |= near;
+            drop_unit(t, pc.v);
+            unpublish_end(t);
+            t->stats.changed++;
+        }
+    }
+    return translate_pc(t, pc, BY_LINK, e);
 }
 
 bool translate_ahead(struct translator *t)

@@ -19,12 +19,20 @@ struct guest_points {
                    */
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
+    u64 stale;    /* r11 = struct gate; the unit's bytes are not what they were */
 };
+
+/* What may become of code: nothing without our being told, or anything at any moment. */
+enum code_kind { CODE_NONE, CODE_STABLE, CODE_VOLATILE };
 
 struct translate_config {
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
     void *ctx;
+    /* Which kind of code is at pc; NULL if all of it is stable. */
+    enum code_kind (*kind)(void *ctx, u64 pc);
+    /* A translation begins: volatile code must be read anew. NULL if there is none. */
+    void (*begin)(void *ctx);
     u8 *wire; /* our mapping of the shared pages, WIRE_SIZE bytes */
     u64 base; /* where the program maps them */
     u64 jump; /* where the program maps the jump tables, below 2 GB */
@@ -39,7 +47,7 @@ struct translate_config {
 };
 
 struct translate_stats {
-    u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 dropped, changed, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -57,8 +65,11 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
 /* The same for what an exit leads to; links the exit. The exit id comes from the program: it is
  * checked. */
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
-/* The code in start .. end - 1 is gone or changed: forget its units, so that whoever comes there next
- * asks again. Their numbers stay, for the records that name them. */
+/* The same for a volatile unit that found itself changed, or the stack pointer too near to it: it is
+ * translated anew from the bytes that are there now. */
+struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rsp, struct err *e);
+/* The code in the pages of start .. end - 1 is gone or changed: forget what depends on it, so that
+ * whoever comes there next asks again. The units' numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);

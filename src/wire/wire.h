@@ -100,6 +100,7 @@ struct control {
     u32 blocks;    /* blocks ever used are below this */
     u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
     u64 jump;      /* where the jump tables are mapped in the program */
+    u64 brk;       /* the program's break, as of the last call that asked for it */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
     u64 n_waits;   /* how often a thread had to wait for the window */
