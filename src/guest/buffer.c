@@ -103,6 +103,11 @@ static bool wait_for_buffer(struct thread *t)
     return !host_is_gone(t) && claim_buffer(t);
 }
 
+static u64 full_at(const struct thread *t)
+{
+    return buffer_start(t, t->buffer) + control(t)->buffer_size - BUFFER_SLACK;
+}
+
 bool new_buffer(struct thread *t)
 {
     if (!records(t)) { /* r11 is not stolen then; t->ptr is just what the register holds */
@@ -112,7 +117,7 @@ bool new_buffer(struct thread *t)
     if (!wait_for_buffer(t))
         return false;
     t->ptr = buffer_start(t, t->buffer);
-    t->limit = t->ptr + control(t)->buffer_size - BUFFER_SLACK;
+    t->limit = full_at(t);
     put_state(t);
     return true;
 }
@@ -122,4 +127,12 @@ bool swap_buffer(struct thread *t)
     if (records(t))
         publish_buffer(t);
     return new_buffer(t);
+}
+
+bool open_gate(struct thread *t)
+{
+    if (!records(t) || t->ptr > full_at(t))
+        return swap_buffer(t);
+    t->limit = full_at(t);
+    return true;
 }

@@ -86,6 +86,8 @@ void publish_buffer(struct thread *t);
 /* Get an empty buffer and begin it with a state record; false if there is no host any more. */
 bool new_buffer(struct thread *t);
 bool swap_buffer(struct thread *t);
+/* The gate was closed because the buffer is full, or because the host wants every thread to come by. */
+bool open_gate(struct thread *t);
 
 /* -- guest.c: requests and ways on ------------------------------------------------------------- */
 

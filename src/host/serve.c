@@ -127,6 +127,8 @@ static u64 answer(struct session *s, struct thread *t)
     u32 what = load_relaxed(&t->req_kind);
     u64 arg = load_relaxed(&t->req_arg), more = load_relaxed(&t->req_end);
     struct err why;
+    if (s->stress.flush && what != REQ_memory_changed && s->requests++ % 29 == 28)
+        translate_flush(s->translator, &why);
     u64 at = translate(s, what, arg, more, &why);
     if (!at) { /* mappings grow and become executable without a call that says so */
         forget_code(s);
@@ -150,6 +152,7 @@ static void serve_thread(struct session *s, struct thread *t)
     if (s->stress.slow)
         usleep(200);
     store_relaxed(&t->answer, answer(s, t));
+    store_relaxed(&t->answer_epoch, s->epoch);
     /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
      * translation. */
     __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
@@ -192,6 +195,10 @@ void serve_begin(struct session *s)
         .ctx = s,
         .kind = kind,
         .begin = begin,
+        .dropped = epoch_dropped,
+        .settle = epoch_settle,
+        .stop = epoch_stop,
+        .go = epoch_go,
         .wire = s->wire,
         .base = s->base,
         .jump = s->jump,
@@ -201,9 +208,11 @@ void serve_begin(struct session *s)
         .no_ahead = s->stress.noahead,
         .all_gates = s->stress.gates,
         .strict = s->stress.strict,
+        .cache_size = s->stress.tinycache ? 256 << 10 : 0,
         .unit_insns = s->stress.single ? 1 : 0,
         .unit_blocks = s->stress.blocks ? 1 : 0,
     };
+    epoch_begin(s);
     s->translator = translator_new(&config);
 }
 

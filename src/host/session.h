@@ -49,6 +49,9 @@ struct session {
     struct translator *translator; /* the serve thread's */
     struct code_page *pages;
     u32 serial; /* counts translations */
+    u32 requests;
+    u64 epoch; /* as we set it; see epoch.c */
+    bool thread_is_lost;
     pthread_t serve_thread;
     u32 stopping;
     struct map *maps; /* as of the last change of code; the serve thread's */
@@ -92,6 +95,12 @@ int inject(struct session *s, struct err *e);
 int release_program(struct session *s, struct err *e);
 /* serve.c: answer the guest's requests until told to stop. */
 void *serve_main(void *session);
+/* epoch.c: what the translator must know of the program's threads. */
+void epoch_begin(struct session *s);
+void epoch_dropped(void *session);
+void epoch_settle(void *session);
+bool epoch_stop(void *session);
+void epoch_go(void *session);
 /* drain.c: start the threads that empty published buffers; stop them when the program has ended,
  * and empty what is left. */
 void drain_begin(struct session *s);

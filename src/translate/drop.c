@@ -99,6 +99,14 @@ void drop_unit(struct translator *t, u64 pc)
     }
 }
 
+void drop_end(struct translator *t)
+{
+    if (t->config.dropped)
+        t->config.dropped(t->config.ctx);
+    unpublish_end(t);
+    t->ahead.n = t->ahead_next = 0;
+}
+
 static void drop_page(struct translator *t, struct page *page)
 {
     for (size_t i = 0; i < page->units.n; i++)
@@ -109,7 +117,7 @@ static void drop_page(struct translator *t, struct page *page)
 
 void translate_drop(struct translator *t, u64 start, u64 end)
 {
-    u64 first = start >> 12, last = (end - 1) >> 12;
+    u64 first = start >> 12, last = (end - 1) >> 12, before = t->stats.dropped;
     if (end <= start)
         return;
     if (last - first < t->pages.n) {
@@ -123,6 +131,6 @@ void translate_drop(struct translator *t, u64 start, u64 end)
             if (t->pages.v[i].number > first && t->pages.v[i].number <= last + 1)
                 drop_page(t, &t->pages.v[i]);
     }
-    unpublish_end(t);
-    t->ahead.n = t->ahead_next = 0;
+    if (t->stats.dropped != before)
+        drop_end(t);
 }

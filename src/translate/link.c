@@ -13,7 +13,7 @@ u32 cache_offset(const struct translator *t, u64 cache_address)
 
 struct link *link_of(struct translator *t, u32 exit)
 {
-    return &t->links.v[exit];
+    return &t->links.v[exit - t->first_exit];
 }
 
 static void patch(struct translator *t, struct link *l, u32 to)
@@ -183,14 +183,37 @@ void unpublish(struct translator *t, const struct place *p)
     unpublish_landing(t, p);
 }
 
+void replace_landing(struct translator *t, struct place *p, u32 landing)
+{
+    note_gone(t, p, BY_RETURN, p->landing);
+    p->landing = landing;
+}
+
 void unpublish_end(struct translator *t)
 {
     u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
+    if (t->gone.n && t->config.settle)
+        t->config.settle(t->config.ctx);
     for (size_t i = 0; i < t->gone.n; i++) {
         const struct gone *g = &t->gone.v[i];
         u64 miss = g->at > JUMP_MASK ? t->config.guest.landing : t->config.guest.indirect;
         if (load_relaxed(&jump[g->at]) == g->address)
             store_release(&jump[g->at], miss);
+    }
+    t->gone.n = 0;
+}
+
+/* Nobody reads the tables now. They are large and mostly empty: what is there belongs to a place. */
+void unpublish_all(struct translator *t)
+{
+    struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
+    for (u32 i = 0; i < t->places.cap; i++) {
+        const struct place *p = &t->places.v[i];
+        if (!p->index)
+            continue;
+        v[p->index - 1] = (struct index_entry){0};
+        *jump_entry(t, p->pc, BY_JUMP) = t->config.guest.indirect;
+        *jump_entry(t, p->pc, BY_RETURN) = t->config.guest.landing;
     }
     t->gone.n = 0;
 }

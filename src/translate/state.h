@@ -76,12 +76,14 @@ struct builder {
 struct translator {
     struct translate_config config;
     struct unit_table table;
-    VEC(struct link) links; /* parallel to table.exits */
+    VEC(struct link) links; /* of the exits since the last flush */
+    u32 first_exit;         /* the first of those */
     struct places places;
     struct pages pages; /* which units depend on which pages of the program */
     VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
     VEC(struct gone) gone;
     u64 cache;        /* the program's address of the cache */
+    u32 cold_at;      /* cache offset of its cold part */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
     struct emit cold; /* stubs, in the last quarter */
     VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
@@ -176,6 +178,9 @@ void publish(struct translator *t, struct place *p);
 void unpublish(struct translator *t, const struct place *p);
 void unpublish_landing(struct translator *t, const struct place *p);
 void unpublish_end(struct translator *t);
+/* The place has a better landing now; end with unpublish_end. */
+void replace_landing(struct translator *t, struct place *p, u32 landing);
+void unpublish_all(struct translator *t);
 void ahead_push(struct translator *t, u64 pc);
 
 /* volatile.c */
@@ -188,8 +193,9 @@ void volatile_check(struct builder *b, u64 stub);
 /* Would that leave with this stack pointer, although no byte has changed? */
 bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
 
-/* drop.c: forget one unit; end with unpublish_end. */
+/* drop.c: forget one unit, then tell the threads. */
 void drop_unit(struct translator *t, u64 pc);
+void drop_end(struct translator *t);
 /* Note that the unit at pc depends on its own bytes and on the pages looked at. */
 void drop_note(struct translator *t, u64 pc);
 

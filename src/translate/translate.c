@@ -9,9 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The cold part of the cache begins here. */
-#define HOT_SIZE (WIRE_CACHE_SIZE / 3 * 2)
-enum { UNIT_ROOM = 32768 };
+/* No unit takes more of either part of the cache; nor does what comes with it, its door and its call. */
+enum { UNIT_ROOM = 32768, EXTRA_ROOM = 4096 };
 /* How many units may be translated ahead of one request. Measured with bench/engine. */
 enum { AHEAD_BUDGET = 64 };
 /* Room for the unit table, in elements: address space only, until it is used. */
@@ -33,6 +32,18 @@ static void init_jump_table(struct translator *t)
         jump[i] = t->config.guest.indirect;
         jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
     }
+}
+
+/* Two thirds of the cache are for unit bodies, the last for stubs. */
+static void begin_cache(struct translator *t)
+{
+    u8 *cache = t->config.wire + WIRE_CACHE_OFF;
+    u64 size = t->config.cache_size ? t->config.cache_size : WIRE_CACHE_SIZE;
+    s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
+    t->cold_at = (u32)ALIGN_DOWN(size / 3 * 2, 64);
+    /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
+    t->hot = (struct emit){.p = cache + 64, .end = cache + t->cold_at, .to_app = to_app};
+    t->cold = (struct emit){.p = cache + t->cold_at, .end = cache + size, .to_app = to_app};
 }
 
 /* The decoder reads the table while we append to it, so its arrays must never move. */
@@ -69,12 +80,7 @@ struct translator *translator_new(const struct translate_config *config)
     check(t != NULL);
     t->config = *config;
     t->cache = config->base + WIRE_CACHE_OFF;
-    u8 *cache = config->wire + WIRE_CACHE_OFF;
-    s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
-    /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
-    t->hot = (struct emit){.p = cache + 64, .end = cache + HOT_SIZE, .to_app = to_app};
-    t->cold =
-        (struct emit){.p = cache + HOT_SIZE, .end = cache + WIRE_CACHE_SIZE, .to_app = to_app};
+    begin_cache(t);
     reserve_table(&t->table);
     detect_features(t);
     init_jump_table(t);
@@ -184,7 +190,7 @@ static void connect(struct translator *t, const struct chained *c)
     publish(t, p);
     if (c->pad) {
         struct place *r = places_get(&t->places, c->pad_pc);
-        r->landing = c->pad;
+        replace_landing(t, r, c->pad);
         publish(t, r);
     }
 }
@@ -201,17 +207,42 @@ static void connect_chain(struct translator *t)
     t->n_chained = 0;
 }
 
-static bool has_room(struct translator *t, struct err *e)
+static bool has_room(const struct translator *t, ptrdiff_t room)
 {
-    bool full = t->hot.end - t->hot.p < UNIT_ROOM || t->cold.end - t->cold.p < UNIT_ROOM ||
-                t->table.exits.n + UNIT_EXITS + FIRST_EXIT_ID > EXIT_ID_LIMIT ||
-                t->table.units.n == UNITS_CAP || t->table.insns.n + UNIT_INSNS > INSNS_CAP ||
-                t->table.refs.n + UNIT_REFS > REFS_CAP ||
-                t->table.code.n + UNIT_INSNS * 15 > CODE_CAP ||
-                t->places.n > (3u << WIRE_INDEX_LOG2) / 4;
-    if (full)
-        err_set(e, "the code cache is full after %llu units", (unsigned long long)t->stats.units);
-    return !full;
+    return t->hot.end - t->hot.p >= room && t->cold.end - t->cold.p >= room &&
+           t->places.n <= (3u << WIRE_INDEX_LOG2) / 4;
+}
+
+/* The unit table only grows: records that name its exits may still be on their way. */
+static bool table_has_room(const struct translator *t, struct err *e)
+{
+    const struct unit_table *x = &t->table;
+    if (x->exits.n + UNIT_EXITS + FIRST_EXIT_ID <= EXIT_ID_LIMIT && x->units.n < UNITS_CAP &&
+        x->insns.n + UNIT_INSNS <= INSNS_CAP && x->refs.n + UNIT_REFS <= REFS_CAP &&
+        x->code.n + UNIT_INSNS * 15 <= CODE_CAP)
+        return true;
+    err_set(e, "the unit table is full after %llu units", (unsigned long long)t->stats.units);
+    return false;
+}
+
+bool translate_flush(struct translator *t, struct err *e)
+{
+    if (t->config.stop && !t->config.stop(t->config.ctx)) {
+        err_set(e, "the code cache is full after %llu units, and a thread does not leave it",
+                (unsigned long long)t->stats.units);
+        return false;
+    }
+    unpublish_all(t);
+    places_fini(&t->places);
+    pages_fini(&t->pages);
+    t->links.n = 0;
+    t->first_exit = (u32)t->table.exits.n;
+    t->ahead.n = t->ahead_next = 0;
+    begin_cache(t);
+    t->stats.flushes++;
+    if (t->config.go)
+        t->config.go(t->config.ctx);
+    return true;
 }
 
 /* Translate one unit at the end of the hot part; false with a sentence. */
@@ -219,7 +250,7 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
 {
     struct builder *b = &t->builder;
     u32 entry;
-    if (!has_room(t, e))
+    if (!has_room(t, UNIT_ROOM + EXTRA_ROOM) || !table_has_room(t, e))
         return false;
     b->t = t;
     b->err = e;
@@ -252,7 +283,10 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
     }
     if (door) {
         struct place *p = places_get(&t->places, pc);
-        *(by == BY_JUMP ? &p->door : &p->landing) = door;
+        if (by == BY_JUMP)
+            p->door = door;
+        else
+            replace_landing(t, p, door);
     }
     for (u32 chain = CHAIN_LIMIT; t->builder.adjacent; chain--) {
         struct err ignored;
@@ -266,6 +300,7 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
         break;
     }
     connect_chain(t);
+    unpublish_end(t);
     return true;
 }
 
@@ -293,17 +328,16 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
         err_set(e, "the program jumped to address 0");
         return none;
     }
+    if (!has_room(t, 2 * UNIT_ROOM) && !translate_flush(t, e))
+        return none;
     if (!places_get(&t->places, pc.v)->unit) {
         t->ahead.n = t->ahead_next = 0; /* what was worth running ahead of is past */
         t->ahead_budget = AHEAD_BUDGET;
         if (!translate_unit(t, pc.v, by, e))
             return none;
     }
-    if (by != BY_LINK) {
-        if (!has_room(t, e))
-            return none;
+    if (by != BY_LINK)
         make_door(t, pc.v, by);
-    }
     return (struct cache_pc){t->cache + places_get(&t->places, pc.v)->entry};
 }
 
@@ -340,7 +374,7 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
         if (!unchanged || (near && !p->careful)) { /* else another thread was faster */
             p->careful |= near;
             drop_unit(t, pc.v);
-            unpublish_end(t);
+            drop_end(t);
             t->stats.changed++;
         }
     }
@@ -349,7 +383,7 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
 
 bool translate_ahead(struct translator *t)
 {
-    while (t->ahead_next < t->ahead.n && t->ahead_budget) {
+    while (t->ahead_next < t->ahead.n && t->ahead_budget && has_room(t, 2 * UNIT_ROOM)) {
         u64 pc = t->ahead.v[t->ahead_next++];
         struct err ignored;
         if (places_get(&t->places, pc)->unit)
@@ -371,6 +405,6 @@ struct translate_stats translator_stats(const struct translator *t)
 {
     struct translate_stats s = t->stats;
     const u8 *cache = t->config.wire + WIRE_CACHE_OFF;
-    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->cold.p - (cache + HOT_SIZE));
+    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->cold.p - (cache + t->cold_at));
     return s;
 }

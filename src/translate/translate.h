@@ -33,6 +33,15 @@ struct translate_config {
     enum code_kind (*kind)(void *ctx, u64 pc);
     /* A translation begins: volatile code must be read anew. NULL if there is none. */
     void (*begin)(void *ctx);
+    /* What the threads of the program must know; all NULL if there are none.
+     * dropped: units are gone; whoever is outside the cache must look for his way anew.
+     * settle:  return when nobody fills the jump tables with what he read in the index before.
+     * stop:    return when no thread is in the cache, and let none in; false if one does not leave.
+     * go:      let them in again. */
+    void (*dropped)(void *ctx);
+    void (*settle)(void *ctx);
+    bool (*stop)(void *ctx);
+    void (*go)(void *ctx);
     u8 *wire; /* our mapping of the shared pages, WIRE_SIZE bytes */
     u64 base; /* where the program maps them */
     u64 jump; /* where the program maps the jump tables, below 2 GB */
@@ -42,12 +51,13 @@ struct translate_config {
     bool no_ahead;  /* stress: translate only what is asked for */
     bool all_gates; /* stress: no link goes behind a gate */
     bool strict;    /* returns are jumps: no cache address is ever written to the program's stack */
+    u32 cache_size; /* how much of the cache to use; 0 for all of it */
     u32 unit_insns; /* the most instructions in a unit; 0 for the default */
     u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */
 };
 
 struct translate_stats {
-    u64 dropped, changed, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -71,6 +81,9 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
 /* The code in the pages of start .. end - 1 is gone or changed: forget what depends on it, so that
  * whoever comes there next asks again. The units' numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
+/* Forget all units, and begin anew with an empty cache; false with a sentence if that cannot be. Done
+ * whenever the cache is full. */
+bool translate_flush(struct translator *t, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
 
