@@ -35,7 +35,7 @@ $(B)/guest.elf: $(GUEST_OBJ) src/guest/guest.ld scripts/check-guest
 	scripts/check-guest $@.new
 	mv $@.new $@
 $(B)/guest.bin: $(B)/guest.elf
-	objcopy -O binary -j .text $< $@
+	objcopy -O binary -j .text -j .rodata $< $@
 $(B)/obj/host/guest_blob.o: src/host/guest_blob.S $(B)/guest.bin
 	@mkdir -p $(@D)
 	$(CC) -Wa,-I$(B) -c $< -o $@

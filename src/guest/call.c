@@ -8,6 +8,8 @@
 #define ERROR_INVALID ((u64)-22)
 
 enum { ARCH_SET_GS_ = 0x1001, ARCH_SET_FS_ = 0x1002, ARCH_GET_GS_ = 0x1004, PROT_EXEC_ = 4 };
+enum { MADV_DONTNEED_ = 4, MADV_FREE_ = 8, MADV_REMOVE_ = 9, MADV_DONTNEED_LOCKED_ = 24 };
+enum { SHM_REMAP_ = 040000, SHM_EXEC_ = 0100000 };
 
 /* gs is ours: the program's is a number in the thread block. */
 static bool emulate_arch_prctl(struct thread *t)
@@ -280,11 +282,26 @@ static bool has_code(const struct thread *t, u64 start, u64 end)
     return false;
 }
 
-/* Code may have come, changed or gone: the host must know before the next instruction. */
+/* Code may have come, changed or gone: the host must know before the next instruction. A length of 0
+ * is that of the mapping there. */
 static void tell_range(struct thread *t, u64 start, u64 length, bool executable)
 {
-    if (executable || has_code(t, start, start + length))
+    if (executable || has_code(t, start, start + MAX(length, 1)))
         ask_range(t, REQ_memory_changed, start, start + length);
+}
+
+static bool drops_contents(u64 advice)
+{
+    return advice == MADV_DONTNEED_ || advice == MADV_FREE_ || advice == MADV_REMOVE_ ||
+           advice == MADV_DONTNEED_LOCKED_;
+}
+
+/* The program's break is at the result now; what was above it, if it went down, is gone. */
+static void tell_break(struct thread *t)
+{
+    u64 old = __atomic_exchange_n(&control(t)->brk, t->result, __ATOMIC_RELAXED);
+    if (old > t->result)
+        tell_range(t, t->result, old - t->result, false);
 }
 
 static void tell_memory(struct thread *t, u64 nr)
@@ -305,6 +322,22 @@ static void tell_memory(struct thread *t, u64 nr)
         tell_range(t, t->regs[RDI], t->regs[RSI], false);
         tell_range(t, t->result, t->regs[RDX],
                    has_code(t, t->regs[RDI], t->regs[RDI] + t->regs[RSI]));
+        break;
+    case __NR_madvise:
+        if (drops_contents(t->regs[RDX]))
+            tell_range(t, t->regs[RDI], t->regs[RSI], false);
+        break;
+    case __NR_remap_file_pages:
+        tell_range(t, t->regs[RDI], t->regs[RSI], false);
+        break;
+    case __NR_shmat:
+        tell_range(t, t->result, 0, t->regs[RDX] & (SHM_EXEC_ | SHM_REMAP_));
+        break;
+    case __NR_shmdt:
+        tell_range(t, t->regs[RDI], 0, false);
+        break;
+    case __NR_brk:
+        tell_break(t);
         break;
     default:
         break;

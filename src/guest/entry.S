@@ -8,6 +8,7 @@
 /* Entry points as offsets from the blob's start; the host adds the address it mapped it at. */
     .section .head, "ax"
     .globl guest_head
+    .type guest_head, @object /* not code: the disassembler need not guess */
 guest_head:
     .ascii "GAITGUST"
     .long WIRE_VERSION
@@ -18,6 +19,8 @@ guest_head:
     .long guest_indirect - guest_head
     .long guest_landing - guest_head
     .long guest_syscall - guest_head
+    .long guest_stale - guest_head
+    .size guest_head, . - guest_head
 
     .text
 
@@ -38,6 +41,7 @@ guest_head:
     mov %r13, REG(13)
     mov %r14, REG(14)
     mov %r15, REG(15)
+    movq $0, %gs:T_INSIDE
     own_stack
     pushfq
     popq %gs:T_FLAGS
@@ -90,6 +94,13 @@ guest_gate:
     call on_gate
     jmp resume
 
+/* The unit's code is not what was translated; r11 = its struct gate. */
+guest_stale:
+    mov %r11, %gs:T_REASON
+    save
+    call on_stale
+    jmp resume
+
 /* A segment base may have changed; r11 = exit id. */
 guest_state:
     mov %r11, %gs:T_REASON
@@ -115,6 +126,8 @@ guest_indirect:
 
     .globl resume
 resume:
+    mov %gs:T_SELF, %rdi
+    call enter_cache
     load_registers
     mov %gs:T_PTR, %r11
     mov REG(4), %rsp

@@ -58,6 +58,7 @@ u64 ask(struct thread *t, enum request_kind kind, u64 arg)
 static void go_to(struct thread *t, u64 answer)
 {
     t->resume = answer;
+    t->known = t->answer_epoch;
     if (answer)
         return;
     if (host_is_gone(t))
@@ -104,6 +105,12 @@ void on_gate(struct thread *t)
     set_limit(t);
 }
 
+void on_stale(struct thread *t)
+{
+    t->pc = ((const struct gate *)(uintptr_t)t->reason)->pc;
+    go_to(t, ask_range(t, REQ_code_changed, t->pc, t->regs[RSP]));
+}
+
 /* Find t->pc in the index, without the host. */
 static const struct index_entry *find(const struct thread *t)
 {
@@ -137,15 +144,36 @@ static void do_vsyscall(struct thread *t)
     put_state(t);
 }
 
+/* While everything is being dropped the index is nobody's; the host answers when it has finished. */
 void go_on(struct thread *t)
 {
     if (t->pc >= VSYSCALL_PAGE)
         do_vsyscall(t);
     if (t->traced)
         step_native(t);
-    const struct index_entry *x = find(t);
+    u64 epoch = load_acquire(&control(t)->epoch);
+    const struct index_entry *x = epoch & 1 ? 0 : find(t);
     u32 entry = x ? load_relaxed(&x->entry) : 0;
-    go_to(t, entry ? in_cache(t, entry) : ask(t, REQ_translate_pc, t->pc));
+    if (!entry) {
+        go_to(t, ask(t, REQ_translate_pc, t->pc));
+        return;
+    }
+    t->resume = in_cache(t, entry);
+    t->known = epoch;
+}
+
+/* The last thing before the cache: what the thread knows must be of the present epoch, and the host
+ * must see it inside before it can drop anything else. */
+void enter_cache(struct thread *t)
+{
+    for (;;) {
+        u64 now = load_acquire(&control(t)->epoch);
+        __atomic_store_n(&t->inside, now, __ATOMIC_SEQ_CST);
+        if (t->known == now && load_acquire(&control(t)->epoch) == now)
+            return;
+        store_relaxed(&t->inside, 0);
+        go_on(t);
+    }
 }
 
 void on_state(struct thread *t)
@@ -155,30 +183,38 @@ void on_state(struct thread *t)
     go_on(t);
 }
 
-/* Find the unit of t->pc without the host; fill the jump tables' entries for next time. */
-static u64 look_up(struct thread *t, bool is_return)
+/* Find the unit of t->pc without the host; fill the jump tables' entry for next time. */
+static bool fill_entry(struct thread *t, bool is_return)
 {
-    const struct index_entry *x = find(t);
+    t->known = load_acquire(&control(t)->epoch);
+    const struct index_entry *x = t->known & 1 ? 0 : find(t);
     if (!x)
-        return 0;
+        return false;
     u32 entry = load_relaxed(&x->entry), door = load_relaxed(is_return ? &x->landing : &x->door);
     if (!entry || !door)
-        return 0;
+        return false;
     u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
     store_relaxed(&jump[t->pc & t->jump_mask], in_cache(t, door));
-    return in_cache(t, entry);
+    t->resume = in_cache(t, entry);
+    return true;
+}
+
+/* The same, so that the host knows when nobody holds what he read in the index. */
+static bool look_up(struct thread *t, bool is_return)
+{
+    __atomic_store_n(&t->looking, 1, __ATOMIC_SEQ_CST);
+    bool found = fill_entry(t, is_return);
+    store_release(&t->looking, 0);
+    return found;
 }
 
 void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
     t->pc = t->target;
-    if (t->pc >= VSYSCALL_PAGE) {
+    if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
-        return;
-    }
-    t->resume = look_up(t, false);
-    if (!t->resume)
+    else if (!look_up(t, false))
         go_to(t, ask(t, REQ_translate_pc, t->pc));
 }
 
@@ -188,7 +224,6 @@ void on_landing(struct thread *t)
     t->pc = t->target;
     /* The return slot holds a cache address: put back what the program has there. */
     *(u64 *)(uintptr_t)(t->regs[RSP] - 8) = t->pc;
-    t->resume = look_up(t, true);
-    if (!t->resume)
+    if (!look_up(t, true))
         go_to(t, ask(t, REQ_translate_return, t->pc));
 }

@@ -673,6 +673,8 @@ static void put_partial(struct thread *t)
 void on_fault(struct thread *t)
 {
     u64 what = ask(t, REQ_fault, t->reason);
+    store_release(&t->inside,
+                  0); /* only now: the answer is about code that must not be dropped before */
     if (what == FAULT_RETURN) {
         set_limit(t);
         go_on(t);

@@ -50,6 +50,8 @@ static u64 prepare_thread(struct thread *t, u64 flags)
     x->flags = x->app_r11 = x->ptr = t->flags;
     x->pc = t->pc;
     x->resume = t->resume;
+    x->known = t->known;
+    x->inside = x->looking = 0;
     x->self = t->self + ((u64)x->block - (u64)t->block) * WIRE_THREAD_SIZE;
     x->app_gs = t->app_gs;
     x->jump_mask = t->jump_mask;

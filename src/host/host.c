@@ -164,6 +164,8 @@ static void collect(struct session *s)
     r->record_bytes = s->result->counts.bytes = s->record_bytes;
     r->units = x.units;
     r->dropped = x.dropped;
+    r->changed = x.changed;
+    r->flushes = x.flushes;
     r->insns = x.insns;
     r->app_bytes = x.app_bytes;
     r->cache_bytes = x.cache_bytes;

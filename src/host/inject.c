@@ -206,7 +206,7 @@ static int share_pages(struct session *s, struct err *e)
 /* The blob begins with a magic word, a version, and the offsets of its entry points. */
 static void place_guest(struct session *s)
 {
-    u32 head[10];
+    u32 head[11];
     size_t size = (size_t)(guest_blob_end - guest_blob);
     check(size <= WIRE_GUEST_SIZE);
     memcpy(s->wire + WIRE_GUEST_OFF, guest_blob, size);
@@ -219,7 +219,8 @@ static void place_guest(struct session *s)
                                      .state = at + head[6],
                                      .indirect = at + head[7],
                                      .landing = at + head[8],
-                                     .syscall = at + head[9]};
+                                     .syscall = at + head[9],
+                                     .stale = at + head[10]};
 }
 
 static void fill_control(struct session *s)

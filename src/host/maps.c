@@ -144,24 +144,24 @@ void modules_note(struct session *s)
     pthread_mutex_unlock(&s->modules_lock);
 }
 
-/* Memory that only looks like a file. */
-static bool is_anonymous(const char *path)
+const struct map *maps_find(const struct session *s, u64 address)
 {
-    static const char *const kinds[] = {"/memfd:", "/dev/zero", "/SYSV", "/dev/shm/"};
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (!strncmp(path, kinds[i], strlen(kinds[i])))
-            return true;
-    return path[0] != '/' && strcmp(path, "[vdso]");
+    for (size_t i = 0; i < s->n_maps; i++)
+        if (address >= s->maps[i].start && address < s->maps[i].end)
+            return &s->maps[i];
+    return NULL;
 }
 
-bool maps_code_is_stable(struct session *s, u64 address)
+/* Shared memory can be written through another mapping, here or elsewhere. Private memory that is not
+ * writable changes only when the guest tells us, or when somebody writes the file it is of. */
+enum code_kind maps_code_kind(const struct session *s, u64 address)
 {
-    for (size_t i = 0; i < s->n_maps; i++) {
-        const struct map *m = &s->maps[i];
-        if (address >= m->start && address < m->end)
-            return m->perms[2] == 'x' && m->perms[1] != 'w' && !is_anonymous(m->path);
-    }
-    return false;
+    const struct map *m = maps_find(s, address);
+    if (!m || m->perms[2] != 'x' || is_ours(s, m))
+        return CODE_NONE;
+    if (m->perms[1] != 'w' && m->perms[3] != 's')
+        return CODE_STABLE;
+    return m->perms[0] == 'r' ? CODE_VOLATILE : CODE_NONE; /* its check must be able to read it */
 }
 
 int modules_write(struct session *s, struct err *e)

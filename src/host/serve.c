@@ -15,18 +15,38 @@ enum { SPIN_PAUSES = 2000 };
 
 /* -- The program's code ----------------------------------------------------------------------- */
 
+/* Volatile code is read once for each translation: what is decoded is what will be checked. */
+static bool is_fresh(const struct session *s, const struct code_page *p)
+{
+    return p->kind != CODE_VOLATILE || p->serial == s->serial;
+}
+
 static const struct code_page *code_page(struct session *s, u64 page)
 {
     struct code_page *p = &s->pages[page % CODE_PAGES];
-    if (p->page == page + 1)
+    if (p->page == page + 1 && is_fresh(s, p))
         return p;
     ssize_t n = 0;
-    p->changes = !maps_code_is_stable(s, page << 12);
-    if (!p->changes)
+    p->kind = maps_code_kind(s, page << 12);
+    if (p->kind != CODE_NONE)
         n = pread(s->mem_fd, p->bytes, sizeof p->bytes, (off_t)(page << 12));
     p->page = page + 1;
     p->size = n > 0 ? (u32)n : 0;
+    p->serial = s->serial;
     return p;
+}
+
+static void begin(void *ctx)
+{
+    struct session *s = ctx;
+    s->serial++;
+}
+
+static enum code_kind kind(void *ctx, u64 pc)
+{
+    struct session *s = ctx;
+    const struct code_page *p = &s->pages[(pc >> 12) % CODE_PAGES];
+    return p->page == (pc >> 12) + 1 ? p->kind : maps_code_kind(s, pc);
 }
 
 static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
@@ -109,42 +129,65 @@ static void note_refusal(struct session *s, const struct err *why)
     }
 }
 
+static void drop_mapping(struct session *s, u64 address)
+{
+    const struct map *m = maps_find(s, address);
+    if (m)
+        translate_drop(s->translator, m->start, m->end);
+}
+
+/* A mapping has come, changed or gone; without an end, the one that was or is there. */
+static void change_memory(struct session *s, u64 start, u64 end)
+{
+    if (end == start)
+        drop_mapping(s, start);
+    forget_code(s);
+    modules_note(s);
+    if (end == start)
+        drop_mapping(s, start);
+    else
+        translate_drop(s->translator, start, end);
+}
+
+static u64 translate(struct session *s, u32 what, u64 arg, u64 more, struct err *why)
+{
+    switch (what) {
+    case REQ_follow_exit:
+        return translate_exit(s->translator, (u32)arg, why).v;
+    case REQ_translate_pc:
+        return translate_pc(s->translator, (struct app_pc){arg}, BY_JUMP, why).v;
+    case REQ_translate_return:
+        return translate_pc(s->translator, (struct app_pc){arg}, BY_RETURN, why).v;
+    case REQ_memory_changed:
+        change_memory(s, arg, more);
+        return 1;
+    case REQ_code_changed:
+        return translate_changed(s->translator, (struct app_pc){arg}, more, why).v;
+    default:
+        err_set(why, "the program sent a request that does not exist (%u)", what);
+        return 0;
+    }
+}
+
 /* What the guest wrote is copied before it is looked at: it could change under our eyes. */
 static u64 answer(struct session *s, struct thread *t)
 {
-    u32 kind = load_relaxed(&t->req_kind);
-    u64 arg = load_relaxed(&t->req_arg);
+    u32 what = load_relaxed(&t->req_kind);
+    u64 arg = load_relaxed(&t->req_arg), more = load_relaxed(&t->req_end);
     struct err why;
-    struct cache_pc at;
-    switch (kind) {
-    case REQ_follow_exit:
-        at = translate_exit(s->translator, (u32)arg, &why);
-        break;
-    case REQ_translate_pc:
-        at = translate_pc(s->translator, (struct app_pc){arg}, BY_JUMP, &why);
-        break;
-    case REQ_translate_return:
-        at = translate_pc(s->translator, (struct app_pc){arg}, BY_RETURN, &why);
-        break;
-    case REQ_memory_changed:
+    if (what == REQ_fault)
+        return answer_fault(s, t, arg);
+    if (s->stress.flush && what != REQ_memory_changed && s->requests++ % 29 == 28)
+        translate_flush(s->translator, &why);
+    u64 at = translate(s, what, arg, more, &why);
+    if (!at) { /* mappings grow and become executable without a call that says so */
         forget_code(s);
         modules_note(s);
-        translate_drop(s->translator, arg, load_relaxed(&t->req_end));
-        return 1;
-    case REQ_fault:
-        return answer_fault(s, t, arg);
-    default:
-        err_set(&why, "the program sent a request that does not exist (%u)", kind);
-        at.v = 0;
+        at = translate(s, what, arg, more, &why);
     }
-    if (!at.v && kind != REQ_follow_exit && code_page(s, arg >> 12)->changes)
-        err_set(&why,
-                "the code at 0x%llx is generated or can be written, and this version does not "
-                "follow such code",
-                (unsigned long long)arg);
-    if (!at.v)
+    if (!at)
         note_refusal(s, &why);
-    return at.v;
+    return at;
 }
 
 static void futex_wake(u32 *word)
@@ -159,10 +202,17 @@ static void serve_thread(struct session *s, struct thread *t)
     if (s->stress.slow)
         usleep(200);
     store_relaxed(&t->answer, answer(s, t));
+    store_relaxed(&t->answer_epoch, s->epoch);
     /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
      * translation. */
     __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
     futex_wake(&t->req_state);
+}
+
+void serve_fault(struct session *s, struct thread *t)
+{
+    if (load_relaxed(&t->req_kind) == REQ_fault)
+        serve_thread(s, t);
 }
 
 static bool serve_once(struct session *s)
@@ -199,6 +249,12 @@ void serve_begin(struct session *s)
     struct translate_config config = {
         .fetch = fetch,
         .ctx = s,
+        .kind = kind,
+        .begin = begin,
+        .dropped = epoch_dropped,
+        .settle = epoch_settle,
+        .stop = epoch_stop,
+        .go = epoch_go,
         .wire = s->wire,
         .base = s->base,
         .jump = s->jump,
@@ -208,9 +264,11 @@ void serve_begin(struct session *s)
         .no_ahead = s->stress.noahead,
         .all_gates = s->stress.gates,
         .strict = s->stress.strict,
+        .cache_size = s->stress.tinycache ? 256 << 10 : 0,
         .unit_insns = s->stress.single ? 1 : 0,
         .unit_blocks = s->stress.blocks ? 1 : 0,
     };
+    epoch_begin(s);
     s->translator = translator_new(&config);
 }
 

@@ -21,7 +21,8 @@ struct stress {
 struct code_page {
     u64 page; /* page number + 1, 0 if empty */
     u32 size;
-    bool changes; /* it may change after it was translated: not read */
+    u32 serial; /* of the translation that read it */
+    enum code_kind kind;
     u8 bytes[4096];
 };
 enum { CODE_PAGES = 256 };
@@ -47,6 +48,10 @@ struct session {
 
     struct translator *translator; /* the serve thread's */
     struct code_page *pages;
+    u32 serial; /* counts translations */
+    u32 requests;
+    u64 epoch; /* as we set it; see epoch.c */
+    bool thread_is_lost;
     pthread_t serve_thread;
     u32 stopping;
     struct map *maps; /* as of the last change of code; the serve thread's */
@@ -90,14 +95,24 @@ int inject(struct session *s, struct err *e);
 int release_program(struct session *s, struct err *e);
 /* serve.c: answer the guest's requests until told to stop. */
 void *serve_main(void *session);
+/* epoch.c: what the translator must know of the program's threads. */
+/* serve.c: answer a thread that asks about a fault, though all others wait. */
+void serve_fault(struct session *s, struct thread *t);
+void epoch_begin(struct session *s);
+void epoch_dropped(void *session);
+void epoch_settle(void *session);
+bool epoch_stop(void *session);
+void epoch_go(void *session);
 /* drain.c: start the threads that empty published buffers; stop them when the program has ended,
  * and empty what is left. */
 void drain_begin(struct session *s);
 void drain_end(struct session *s);
 /* maps.c: what is mapped in the program now. */
 size_t maps_read(pid_t pid, struct map **out);
-/* Does the page at this address hold code of a file, or of the kernel, that nobody can write? */
-bool maps_code_is_stable(struct session *s, u64 address);
+/* What kind of code the page at this address holds, by the mappings noted last. */
+enum code_kind maps_code_kind(const struct session *s, u64 address);
+/* The mapping at this address as noted last, or NULL. */
+const struct map *maps_find(const struct session *s, u64 address);
 /* Note the executable mappings that are new; by whichever thread sees the program change them. */
 void modules_note(struct session *s);
 /* Write those noted since the last call; by the drain. */

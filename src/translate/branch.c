@@ -226,7 +226,7 @@ void branch_call_stub(struct translator *t, const struct call_site *c)
         emit_table_jmp(t, e);
         return;
     }
-    struct link *l = &t->links.v[c->exit];
+    struct link *l = link_of(t, c->exit);
     emit_align_patch(e, 1);
     emit_jmp(e, t->cache + l->stub);
     l->site = cache_offset(t, emit_here(e)) - 4;

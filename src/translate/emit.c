@@ -181,6 +181,18 @@ void emit_gate_compare(struct emit *e)
     emit_32(e, T_LIMIT);
 }
 
+void emit_compare(struct emit *e, u8 base, s32 disp, u32 value, u32 size)
+{
+    if (base >= 8)
+        emit_8(e, 0x41);
+    emit_8(e, size == 1 ? 0x80 : 0x81);
+    modrm_mem(e, 7, base, disp);
+    if (size == 1)
+        emit_8(e, (u8)value);
+    else
+        emit_32(e, value);
+}
+
 void emit_request(struct emit *e, ZydisEncoderRequest *r)
 {
     u8 code[ZYDIS_MAX_INSTRUCTION_LENGTH];

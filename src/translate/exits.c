@@ -86,6 +86,8 @@ static bool runs_on(struct builder *b, u32 k)
     if (!target || !b->chain || t->config.no_link || target == b->pc ||
         places_get(&t->places, target)->unit)
         return false;
+    if (b->is_volatile || volatile_at(t, target)) /* one of them will change before the other */
+        return false;
     b->adjacent = k + 1;
     return true;
 }
@@ -114,7 +116,7 @@ void exit_way_on(struct builder *b, u32 k)
 
 void exit_late_jump(struct translator *t, u32 exit)
 {
-    struct link *l = &t->links.v[exit];
+    struct link *l = link_of(t, exit);
     l->stub = cache_offset(t, emit_here(&t->cold));
     emit_gs_store(&t->cold, R11, T_PTR);
     emit_imm(&t->cold, R11, exit + FIRST_EXIT_ID);

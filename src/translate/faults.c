@@ -52,7 +52,7 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
 {
     const struct mark *m =
         cache_pc - t->cache < WIRE_CACHE_SIZE ? find_mark(t, cache_offset(t, cache_pc)) : NULL;
-    if (!m)
+    if (!m || m->flags & MARK_HEAD)
         return false;
     const struct unit *u = &t->table.units.v[m->unit];
     const struct unit_insn *x = &t->table.insns.v[u->insn0];

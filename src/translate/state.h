@@ -14,10 +14,13 @@
 struct link {
     u32 site; /* cache offset of the rel32; 0 if the exit has none */
     u32 stub; /* cache offset of the code that asks the host */
-    u32 next; /* next exit (index + 1) waiting for the same place */
+    u32 next; /* among the exits that lead to the same place: exit number + 1, 0 at the ends */
+    u32 prev;
+    bool listed; /* it is among them */
     bool linked;
 };
 
+enum { VOLATILE_INSNS = 24 };
 enum { UNIT_INSNS = 64, UNIT_EXITS = 24, UNIT_SLOTS = 120, UNIT_REFS = 512 };
 
 /* A real call whose target is still to be emitted. */
@@ -26,6 +29,12 @@ struct call_site {
     u64 return_pc; /* what the program pushes */
     u32 exit;      /* of a direct call: the exit to link */
     bool direct;
+};
+
+/* An entry of the jump tables that leads to a dropped unit. */
+struct gone {
+    u64 at;
+    u64 address;
 };
 
 /* How many units may follow one another without a jump. */
@@ -47,8 +56,9 @@ enum {
     MARK_DONE = 2,   /* the record is already written */
     MARK_RETURN = 4, /* the return slot is written, for us */
     MARK_AFTER = 8,  /* a trap: reported behind the instruction */
+    MARK_HEAD = 16,  /* nothing of the program runs here */
 };
-enum { UNIT_MARKS = 3 * UNIT_INSNS };
+enum { UNIT_MARKS = 3 * UNIT_INSNS + 1 };
 
 /* One unit in the making. */
 struct builder {
@@ -80,15 +90,23 @@ struct builder {
     struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
     u32 adjacent;          /* exit + 1 that runs on into the code emitted next, 0 if none */
     u32 chain;             /* how many units may still follow this one without a jump */
+    bool is_volatile;      /* see volatile.c */
+    bool careful;          /* a store to the stack may change the code as well */
+    bool stack_stores;     /* the unit holds, if the stack is not near it */
 };
 
 struct translator {
     struct translate_config config;
     struct unit_table table;
-    VEC(struct link) links; /* parallel to table.exits */
-    VEC(struct mark) marks; /* ascending */
+    VEC(struct link) links; /* of the exits since the last flush */
+    u32 first_exit;         /* the first of those */
+    VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
+    struct pages pages; /* which units depend on which pages of the program */
+    VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
+    VEC(struct gone) gone;
     u64 cache;        /* the program's address of the cache */
+    u32 cold_at;      /* cache offset of its cold part */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
     struct emit cold; /* stubs, in the last quarter */
     VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
@@ -173,12 +191,38 @@ bool body_emit(struct builder *b, u32 *entry);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);
-void link_patch(struct translator *t, u32 exit, u32 to);
+struct link *link_of(struct translator *t, u32 exit);
+/* Note where an exit leads, and link it if that is translated. */
 void link_exit(struct translator *t, u32 exit);
-void link_waiting(struct translator *t, struct place *p);
-void publish(struct translator *t, const struct place *p);
-/* Take back what publish told the program. */
+/* Send it back to its stub, for good: its unit is going. */
+void link_forget(struct translator *t, u32 exit);
+/* Link all exits that lead to a place that is translated now, or is no more. */
+void link_place(struct translator *t, const struct place *p);
+void publish(struct translator *t, struct place *p);
+/* Take back what publish told the program: the index at once, the jump tables in unpublish_end, when
+ * nobody still fills them with what he found in the index. */
 void unpublish(struct translator *t, const struct place *p);
+void unpublish_landing(struct translator *t, const struct place *p);
+void unpublish_end(struct translator *t);
+/* The place has a better landing now; end with unpublish_end. */
+void replace_landing(struct translator *t, struct place *p, u32 landing);
+void unpublish_all(struct translator *t);
 void ahead_push(struct translator *t, u64 pc);
+
+/* volatile.c */
+bool volatile_at(const struct translator *t, u64 pc);
+bool volatile_insn(const struct translator *t, const struct insn *in);
+/* May the path of a volatile unit go on behind its latest instruction? */
+bool volatile_goes_on(struct builder *b, const struct insn *in);
+/* Leave to the stub if the unit's bytes are not what they were; changes flags. */
+void volatile_check(struct builder *b, u64 stub);
+/* Would that leave with this stack pointer, although no byte has changed? */
+bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
+
+/* drop.c: forget one unit, then tell the threads. */
+void drop_unit(struct translator *t, u64 pc);
+void drop_end(struct translator *t);
+/* Note that the unit at pc depends on its own bytes and on the pages looked at. */
+void drop_note(struct translator *t, u64 pc);
 
 #endif

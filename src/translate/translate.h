@@ -19,12 +19,29 @@ struct guest_points {
                    */
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
+    u64 stale;    /* r11 = struct gate; the unit's bytes are not what they were */
 };
+
+/* What may become of code: nothing without our being told, or anything at any moment. */
+enum code_kind { CODE_NONE, CODE_STABLE, CODE_VOLATILE };
 
 struct translate_config {
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
     void *ctx;
+    /* Which kind of code is at pc; NULL if all of it is stable. */
+    enum code_kind (*kind)(void *ctx, u64 pc);
+    /* A translation begins: volatile code must be read anew. NULL if there is none. */
+    void (*begin)(void *ctx);
+    /* What the threads of the program must know; all NULL if there are none.
+     * dropped: units are gone; whoever is outside the cache must look for his way anew.
+     * settle:  return when nobody fills the jump tables with what he read in the index before.
+     * stop:    return when no thread is in the cache, and let none in; false if one does not leave.
+     * go:      let them in again. */
+    void (*dropped)(void *ctx);
+    void (*settle)(void *ctx);
+    bool (*stop)(void *ctx);
+    void (*go)(void *ctx);
     u8 *wire; /* our mapping of the shared pages, WIRE_SIZE bytes */
     u64 base; /* where the program maps them */
     u64 jump; /* where the program maps the jump tables, below 2 GB */
@@ -34,12 +51,13 @@ struct translate_config {
     bool no_ahead;  /* stress: translate only what is asked for */
     bool all_gates; /* stress: no link goes behind a gate */
     bool strict;    /* returns are jumps: no cache address is ever written to the program's stack */
+    u32 cache_size; /* how much of the cache to use; 0 for all of it */
     u32 unit_insns; /* the most instructions in a unit; 0 for the default */
     u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */
 };
 
 struct translate_stats {
-    u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -57,8 +75,11 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
 /* The same for what an exit leads to; links the exit. The exit id comes from the program: it is
  * checked. */
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
-/* The code in start .. end - 1 is gone or changed: forget its units, so that whoever comes there next
- * asks again. Their numbers stay, for the records that name them. */
+/* The same for a volatile unit that found itself changed, or the stack pointer too near to it: it is
+ * translated anew from the bytes that are there now. */
+struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rsp, struct err *e);
+/* The code in the pages of start .. end - 1 is gone or changed: forget what depends on it, so that
+ * whoever comes there next asks again. The units' numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
 /* What a fault in the cache means to the program. */
 struct fault {
@@ -80,6 +101,9 @@ struct fault {
 };
 /* Look up a cache address; false if no instruction of the program runs there. */
 bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f);
+/* Forget all units, and begin anew with an empty cache; false with a sentence if that cannot be. Done
+ * whenever the cache is full. */
+bool translate_flush(struct translator *t, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
 

@@ -65,7 +65,8 @@
 #define T_JUMP_MASK         0x78 /* which bits of a target index the jump table */
 #define T_REGS              0x80 /* the 16 general registers in hardware order; slot 11 is unused */
 #define T_IN_USE            0x110 /* 32 bits; cleared last of all when a thread ends */
-#define T_PENDING           0x118 /* 32 bits; signals to deliver now: no system call may be begun */
+#define T_INSIDE            0x118 /* the epoch in which it entered the cache; 0 while it is outside */
+#define T_PENDING           0x120 /* 32 bits; signals to deliver now: no system call may be begun */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000
 #define T_STACK_TOP         WIRE_THREAD_SIZE

@@ -98,12 +98,16 @@ struct thread {
     u64 more_spill[2];
     u32 in_use;  /* claimed by whoever makes the thread, cleared by the thread itself */
     u32 started; /* the thread runs on this block: its maker may go on */
+    u64 inside;  /* guest writes, host reads */
     u32 pending; /* bit i: arrived[i] is to be delivered at the next gate */
+    u32 looking; /* it reads the index to fill the jump tables; guest writes, host reads */
+    u64 known;   /* the epoch that `resume` is of; the guest's own */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
     u64 req_arg, req_end;
     u64 answer;
+    u64 answer_epoch; /* the epoch that the answer is of */
 
     u32 buffer; /* index of the buffer in use */
     u32 block;  /* which of the blocks this is */
@@ -178,6 +182,8 @@ struct control {
     u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
+    u64 epoch;     /* raised when units are dropped; odd while all of them are. See epoch.c */
+    u64 brk;       /* the program's break, as of the last call that asked for it */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
     u64 lost_buffers, lost_bytes; /* dropped */
@@ -245,6 +251,7 @@ _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
 _Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
 _Static_assert(sizeof(struct thread) <= T_SIGNAL_STACK, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
+_Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
 _Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
 

@@ -3,7 +3,7 @@
 # Whole programs with hard lives: each runs natively and under gait, plainly and with rare paths made common; status and
 # output must be the same, and the trace must verify.
 #
-#   run.sh small|all     small: three settings; all: every knob of src/host/stress.def
+#   run.sh small|all     small: five settings; all: every knob of src/host/stress.def
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$root/build/programs
@@ -11,8 +11,8 @@ gait=$root/build/gait
 passed=0
 failed=0
 case ${1:-small} in
-all) matrix="plain nolink noahead tinybuf gates slow blocks single strict scalar tinybuf,single,strict" ;;
-*) matrix="plain tinybuf single,strict" ;;
+all) matrix="plain nolink noahead tinybuf gates slow blocks single strict scalar tinycache flush tinybuf,single,strict flush,tinybuf,nolink" ;;
+*) matrix="plain tinybuf single,strict flush tinycache" ;;
 esac
 mkdir -p "$work"
 

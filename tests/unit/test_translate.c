@@ -74,7 +74,7 @@ static void bench_open(struct bench *b, const u8 *code, size_t size, u64 pc, str
     c->jump = JUMP;
     c->guest = (struct guest_points){guest_point(c->base, 1), guest_point(c->base, 2), guest_point(c->base, 3),
                                      guest_point(c->base, 4), guest_point(c->base, 5), guest_point(c->base, 6),
-                                     guest_point(c->base, 7)};
+                                     guest_point(c->base, 7), guest_point(c->base, 8)};
     madvise(wire, WIRE_SIZE, MADV_DONTNEED);
     b->t = translator_new(c);
     b->table = translator_table(b->t);
@@ -1838,11 +1838,11 @@ static void dropped_code_is_asked_for_again(void)
     b.code = code;
     CHECK(ask(&b, NEAR + 8, BY_JUMP) != 0 && ask(&b, NEAR + 8, BY_RETURN) != 0);
     size_t units = b.table->units.n;
-    struct place before = place_of(&b, NEAR + 8), other = place_of(&b, NEAR);
+    struct place before = place_of(&b, NEAR + 8);
     translate_drop(b.t, NEAR + 8, NEAR + 9);
-    /* The exit that was linked asks again, and the tables know nothing. */
+    /* The exit that was linked asks again, and the tables know nothing of the whole page. */
     CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && !b.t->links.v[0].linked);
-    CHECK(place_of(&b, NEAR + 8).unit == 0 && place_of(&b, NEAR).unit == other.unit);
+    CHECK(place_of(&b, NEAR + 8).unit == 0 && place_of(&b, NEAR).unit == 0);
     CHECK(jump_table(&b, NEAR + 8, false) == b.config.guest.indirect);
     CHECK(jump_table(&b, NEAR + 8, true) == b.config.guest.landing);
     CHECK(!index_of(NEAR + 8) || index_of(NEAR + 8)->entry == 0);
@@ -1851,7 +1851,11 @@ static void dropped_code_is_asked_for_again(void)
     code[9] = 0x06;
     CHECK(translate_exit(b.t, FIRST_EXIT_ID, &b.err).v != 0);
     struct place after = place_of(&b, NEAR + 8);
-    CHECK(after.unit > before.unit && after.entry != before.entry && led_to(&b, 0) == cache_of(&b) + after.inner);
+    CHECK(after.unit > before.unit && after.entry != before.entry);
+    /* The dropped unit stays unlinked; its successor is linked. */
+    CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && ask(&b, NEAR, BY_LINK) != 0);
+    u32 exit0 = b.table->units.v[place_of(&b, NEAR).unit - 1].exit0;
+    CHECK(led_to(&b, exit0) == cache_of(&b) + after.inner);
     const struct unit *u = &b.table->units.v[after.unit - 1];
     CHECK(b.table->code.v[b.table->insns.v[u->insn0].bytes + 1] == 0x06);
     CHECK_SOUND(&b);
@@ -1871,11 +1875,12 @@ static void what_runs_on_into_dropped_code_is_dropped_with_it(void)
     bench_close(&b);
 }
 
-CODE(jumps_away, "nop; jmp 1f; .rept 100; int3; .endr; 1: nop; ret")
-static void a_unit_is_dropped_for_any_of_its_instructions(void)
+/* NEAR begins a page; the jump leads to the third. */
+CODE(jumps_away, "nop; jmp 1f; .rept 8192; int3; .endr; 1: nop; ret")
+static void a_unit_is_dropped_for_any_of_its_pages(void)
 {
-    static const u64 ranges[][3] = {{0, 1, 1},     {1, 2, 1},     {2, 3, 1},     {3, 103, 0},
-                                    {103, 104, 1}, {104, 105, 1}, {105, 200, 0}, {0, 0, 0}};
+    static const u64 ranges[][3] = {{0, 4096, 1},     {1, 2, 1},     {4096, 8192, 0}, {8192, 12288, 1},
+                                    {12288, 1ul << 40, 0}, {0, 0, 0}, {0, 1ul << 40, 1}};
     for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
         struct bench b;
         TRANSLATE(&b, jumps_away, NEAR, EVENTS_memory);
@@ -2098,7 +2103,7 @@ int main(void)
     the_program_can_look_up_where_an_exit_leads();
     dropped_code_is_asked_for_again();
     what_runs_on_into_dropped_code_is_dropped_with_it();
-    a_unit_is_dropped_for_any_of_its_instructions();
+    a_unit_is_dropped_for_any_of_its_pages();
     our_own_code_translates_soundly();
     dropping_leaves_everything_sound();
     the_form_of_an_xrstor_area_is_read_where_it_stands();
