@@ -10,12 +10,13 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { OPT_EVENTS = 256, OPT_SINK, OPT_STATS };
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_STATS, OPT_FOLLOW };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
     {"sink", required_argument, NULL, OPT_SINK},
     {"stats", no_argument, NULL, OPT_STATS},
+    {"follow", required_argument, NULL, OPT_FOLLOW},
     {0},
 };
 
@@ -23,6 +24,8 @@ static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
 static const char *const sink_names[] = {
     [SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
+
+static const char *const follow_names[] = {"no", "yes"};
 
 static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
 {
@@ -51,6 +54,7 @@ static void print_stats(const struct run_result *r)
         const char *name;
         u64 value;
     } rows[] = {
+        {"processes", s->processes},
         {"threads", s->threads},
         {"untraced tasks", s->untraced},
         {"units", s->units},
@@ -99,7 +103,7 @@ static int end_like(int status)
 
 int cmd_record(int argc, char **argv)
 {
-    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file};
+    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
     struct run_result r;
     struct err e;
     bool stats = false;
@@ -113,6 +117,9 @@ int cmd_record(int argc, char **argv)
             break;
         case OPT_SINK:
             o.sink = choose("sink", optarg, sink_names, ARRAY_LEN(sink_names));
+            break;
+        case OPT_FOLLOW:
+            o.follow = choose("follow", optarg, follow_names, ARRAY_LEN(follow_names));
             break;
         case OPT_STATS:
             stats = true;

@@ -25,7 +25,22 @@ static bool emulate_arch_prctl(struct thread *t)
 }
 
 /* What is to become of a system call. The numbers are known to entry.S. */
-enum call { CALL_DO, CALL_DONE /* its result is in t->result */, CALL_EXIT /* the thread ends */ };
+enum call {
+    CALL_DO,
+    CALL_DONE, /* its result is in t->result */
+    CALL_EXIT, /* the thread ends */
+    CALL_TASK, /* it makes a task, for which t->cloning is the block */
+};
+
+/* Of another process on the same memory, exit_group ends only that. */
+static void note_exit(struct thread *t)
+{
+    if (records(t))
+        publish_buffer(t);
+    if (t->regs[RAX] == __NR_exit_group && t->made != TASK_sharer)
+        store_relaxed(&control(t)->exited, 256 | (u32)(t->regs[RDI] & 255));
+    t->number = NO_NUMBER;
+}
 
 enum call before_syscall(struct thread *t)
 {
@@ -40,17 +55,17 @@ enum call before_syscall(struct thread *t)
         return CALL_DONE;
     case __NR_exit:
     case __NR_exit_group:
-        if (records(t))
-            publish_buffer(t);
-        return t->regs[RAX] == __NR_exit ? CALL_EXIT : CALL_DO;
+        note_exit(t);
+        return CALL_EXIT;
     case __NR_execve:
     case __NR_execveat:
-        swap_buffer(t); /* if the call succeeds, what was not handed over is gone */
+        before_exec(t);
         return CALL_DO;
     default:
-        if (makes_task(t->regs[RAX]))
-            before_task(t);
-        return CALL_DO;
+        if (!makes_task(t->regs[RAX]))
+            return CALL_DO;
+        before_task(t);
+        return CALL_TASK;
     }
 }
 
@@ -96,20 +111,30 @@ static void tell_memory(struct thread *t, u64 nr)
     }
 }
 
-void after_syscall(struct thread *t)
+/* What the kernel leaves in the registers. */
+static void return_registers(struct thread *t)
 {
-    u64 nr = t->regs[RAX];
-    if (makes_task(nr))
-        finish_task(t);
-    put_syscall(t, nr);
-    if (nr == __NR_arch_prctl)
-        put_state(t);
-    if (!failed(t))
-        tell_memory(t, nr);
     t->regs[RAX] = t->result;
     t->regs[RCX] = t->pc;
     if (records(t))
         t->app_r11 = t->flags;
     else
         t->ptr = t->flags;
+}
+
+void after_syscall(struct thread *t)
+{
+    u64 nr = t->regs[RAX];
+    if (makes_task(nr))
+        finish_task(t);
+    if (t->execing && !after_exec(t)) {
+        return_registers(t);
+        go_native(t, NATIVE_host_gone);
+    }
+    put_syscall(t, nr);
+    if (nr == __NR_arch_prctl)
+        put_state(t);
+    if (!failed(t))
+        tell_memory(t, nr);
+    return_registers(t);
 }

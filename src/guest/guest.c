@@ -11,12 +11,13 @@ _Noreturn void leave_native(void);
 _Noreturn void go_native(struct thread *t, enum native_reason why)
 {
     u64 slot[RECORD_native_slots] = {why, time_stamp()};
-    if (records(t) && !host_is_gone(t)) {
+    if (t->buffer != NO_BUFFER && records(t) && !host_is_gone(t)) {
         put_record(t, RECORD_native, RECORD_native_slots, slot);
         publish_buffer(t);
     }
     if (!records(t))
         t->app_r11 = t->ptr;
+    release_signals(t);
     leave_native();
 }
 
@@ -67,6 +68,7 @@ void on_start(struct thread *t)
 {
     if (!new_buffer(t))
         go_native(t, NATIVE_host_gone);
+    release_signals(t);
     go_to(t, ask(t, REQ_translate_pc, t->pc));
 }
 

@@ -81,8 +81,9 @@ static inline bool failed(const struct thread *t)
 void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
 void put_state(struct thread *t);
 void put_syscall(struct thread *t, u64 nr);
-/* Hand the buffer over to the host. */
+/* Hand the buffer over to the host; the same for a thread that is no more. */
 void publish_buffer(struct thread *t);
+void publish_left_buffer(struct thread *t);
 /* Get an empty buffer and begin it with a state record; false if there is no host any more. */
 bool new_buffer(struct thread *t);
 bool swap_buffer(struct thread *t);
@@ -101,5 +102,13 @@ bool makes_task(u64 nr);
 /* Before such a call, and after it in the parent. */
 void before_task(struct thread *t);
 void finish_task(struct thread *t);
+/* Let signals come again that were held back while a task was made. */
+void release_signals(struct thread *t);
+
+/* -- exec.c: new images ------------------------------------------------------------------------ */
+
+void before_exec(struct thread *t);
+/* It came back; false if there is no host any more. */
+bool after_exec(struct thread *t);
 
 #endif

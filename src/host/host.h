@@ -15,12 +15,14 @@ struct run_options {
     enum events_level events;
     enum sink sink;
     const char *output; /* for SINK_file */
+    bool follow;        /* trace the processes it makes, too */
 };
 
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
-    u64 threads, untraced;               /* threads traced; tasks that ran natively */
+    u64 processes, threads;              /* traced; a new image counts as a process */
+    u64 untraced;                        /* tasks that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
     u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
@@ -33,6 +35,8 @@ struct run_result {
     struct run_stats stats;
     bool went_native; /* the program left the cache before its end */
     struct err why;   /* and why */
+    bool undecodable; /* with SINK_decode */
+    struct err decode_error;
 };
 
 /* Run to the end. -1 with a sentence if it could not be started or the trace could not be written;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The translator's thread: answer requests, run ahead while there are none, sleep when there is
  * nothing ahead. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <linux/futex.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { SPIN_PAUSES = 2000 };
 
 /* -- The program's code ----------------------------------------------------------------------- */
 
-static const struct code_page *code_page(struct session *s, u64 page)
+static const struct code_page *code_page(struct process *s, u64 page)
 {
     struct code_page *p = &s->pages[page % CODE_PAGES];
     if (p->page == page + 1)
@@ -31,7 +31,7 @@ static const struct code_page *code_page(struct session *s, u64 page)
 
 static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
 {
-    struct session *s = ctx;
+    struct process *s = ctx;
     size_t got = 0;
     while (got < n) {
         u64 at = pc + got, in = at & 4095;
@@ -45,7 +45,7 @@ static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
     return got;
 }
 
-static void forget_code(struct session *s)
+static void forget_code(struct process *s)
 {
     for (size_t i = 0; i < CODE_PAGES; i++)
         s->pages[i].page = 0;
@@ -53,16 +53,25 @@ static void forget_code(struct session *s)
 
 /* -- Requests --------------------------------------------------------------------------------- */
 
-static void note_refusal(struct session *s, const struct err *why)
+static void note_refusal(struct process *s, const struct err *why)
 {
-    if (!s->result->went_native) {
-        s->result->went_native = true;
-        s->result->why = *why;
+    struct run *r = s->run;
+    pthread_mutex_lock(&r->lock);
+    if (!r->result->went_native) {
+        r->result->went_native = true;
+        r->result->why = *why;
     }
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Tasks that come and go are the main thread's. */
+static bool is_for_main(u32 kind)
+{
+    return kind == REQ_adopt || kind == REQ_exec || kind == REQ_exec_failed;
 }
 
 /* What the guest wrote is copied before it is looked at: it could change under our eyes. */
-static u64 answer(struct session *s, struct thread *t)
+static u64 answer(struct process *s, struct thread *t)
 {
     u32 kind = load_relaxed(&t->req_kind);
     u64 arg = load_relaxed(&t->req_arg);
@@ -97,25 +106,21 @@ static u64 answer(struct session *s, struct thread *t)
     return at.v;
 }
 
-static void futex_wake(u32 *word)
+static void serve_thread(struct process *s, u32 block)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-static void serve_thread(struct session *s, struct thread *t)
-{
+    struct thread *t = process_thread(s, block);
     if (load_acquire(&t->req_state) != REQ_POSTED)
         return;
-    if (s->stress.slow)
+    if (is_for_main(load_relaxed(&t->req_kind))) {
+        follow_post(s, block);
+        return;
+    }
+    if (s->run->stress.slow)
         usleep(200);
-    store_relaxed(&t->answer, answer(s, t));
-    /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
-     * translation. */
-    __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
-    futex_wake(&t->req_state);
+    process_answer(t, answer(s, t));
 }
 
-static bool serve_once(struct session *s)
+static bool serve_once(struct process *s)
 {
     bool any = false;
     for (u32 word = 0; word < WIRE_THREADS / 64; word++) {
@@ -124,12 +129,12 @@ static bool serve_once(struct session *s)
         u64 asking = __atomic_exchange_n(&s->control->asking[word], 0, __ATOMIC_ACQ_REL);
         any = true;
         for (; asking; asking &= asking - 1)
-            serve_thread(s, session_thread(s, word * 64 + (u32)__builtin_ctzll(asking)));
+            serve_thread(s, word * 64 + (u32)__builtin_ctzll(asking));
     }
     return any;
 }
 
-static void wait_for_bell(struct session *s, u32 seen)
+static void wait_for_bell(struct process *s, u32 seen)
 {
     struct control *c = s->control;
     struct timespec limit = {0, 100000000};
@@ -144,7 +149,7 @@ static void wait_for_bell(struct session *s, u32 seen)
     store_relaxed(&c->host_sleeps, 0);
 }
 
-void serve_begin(struct session *s)
+void serve_begin(struct process *s)
 {
     struct translate_config config = {
         .fetch = fetch,
@@ -153,20 +158,20 @@ void serve_begin(struct session *s)
         .base = s->base,
         .jump = s->jump,
         .guest = s->guest,
-        .events = s->options->events,
-        .no_link = s->stress.nolink,
-        .no_ahead = s->stress.noahead,
-        .all_gates = s->stress.gates,
-        .strict = s->stress.strict,
-        .unit_insns = s->stress.single ? 1 : 0,
-        .unit_blocks = s->stress.blocks ? 1 : 0,
+        .events = s->run->options->events,
+        .no_link = s->run->stress.nolink,
+        .no_ahead = s->run->stress.noahead,
+        .all_gates = s->run->stress.gates,
+        .strict = s->run->stress.strict,
+        .unit_insns = s->run->stress.single ? 1 : 0,
+        .unit_blocks = s->run->stress.blocks ? 1 : 0,
     };
     s->translator = translator_new(&config);
 }
 
-void *serve_main(void *session)
+void *serve_main(void *process)
 {
-    struct session *s = session;
+    struct process *s = process;
     while (!load_acquire(&s->stopping)) {
         u32 seen = load_acquire(&s->control->bell);
         if (serve_once(s) || translate_ahead(s->translator))
