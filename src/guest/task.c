@@ -154,12 +154,14 @@ static void take_back(struct thread *x, u32 number)
 void finish_task(struct thread *t)
 {
     struct thread *x = (struct thread *)(uintptr_t)t->cloning;
-    if (t->cloning == 1 && !failed(t))
-        wait_for_native(t);
-    else if (t->cloning > 1 && failed(t))
+    if (t->cloning <= 1) { /* a task that runs natively may have cleared it already */
+        if (!failed(t))
+            wait_for_native(t);
+    } else if (failed(t)) {
         store_release(&x->in_use, 0);
-    else if (t->cloning > 1 && (task_flags(t) & CLONE_VFORK_) && x->made == TASK_sharer)
+    } else if ((task_flags(t) & CLONE_VFORK_) && (task_flags(t) & CLONE_VM_)) {
         take_back(x, t->made_number);
+    }
     t->cloning = 0;
     release_signals(t);
 }

@@ -466,9 +466,9 @@ void follow_run(struct run *r)
         struct epoll_event ev[16];
         int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), must_look(r) ? LOOK_MS : -1);
         reap(r);
+        look_at_untraced(r); /* before their ends are seen */
         for (int i = 0; i < n; i++)
             take_event(r, (s64)ev[i].data.u64);
-        look_at_untraced(r);
         look_at_lingering(r);
     }
     sigaction(SIGINT, &old_int, NULL);
