@@ -10,13 +10,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_STATS };
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_STATS };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
     {"sink", required_argument, NULL, OPT_SINK},
     {"overflow", required_argument, NULL, OPT_OVERFLOW},
     {"stats", no_argument, NULL, OPT_STATS},
+    {"follow", required_argument, NULL, OPT_FOLLOW},
     {0},
 };
 
@@ -26,6 +27,7 @@ static const char *const sink_names[] = {
     [SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
 
 static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
+static const char *const follow_names[] = {"no", "yes"};
 
 static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
 {
@@ -54,6 +56,7 @@ static void print_stats(const struct run_result *r)
         const char *name;
         u64 value;
     } rows[] = {
+        {"processes", s->processes},
         {"threads", s->threads},
         {"untraced tasks", s->untraced},
         {"native steps", s->stepped},
@@ -107,7 +110,7 @@ static int end_like(int status)
 
 int cmd_record(int argc, char **argv)
 {
-    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file};
+    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
     struct run_result r;
     struct err e;
     bool stats = false;
@@ -124,6 +127,9 @@ int cmd_record(int argc, char **argv)
             break;
         case OPT_OVERFLOW:
             o.overflow = choose("overflow", optarg, overflow_names, ARRAY_LEN(overflow_names));
+            break;
+        case OPT_FOLLOW:
+            o.follow = choose("follow", optarg, follow_names, ARRAY_LEN(follow_names));
             break;
         case OPT_STATS:
             stats = true;

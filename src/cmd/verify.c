@@ -57,7 +57,7 @@ static struct past *past_of(struct verifier *v, u32 thread)
 /* A trace of control flow alone has no references, and its exits do not tell the stack pointer. */
 static const char *state_fault(const struct walk *w, struct past *p, u64 rsp)
 {
-    if (p->rsp_known && p->rsp != rsp && w->trace->table.refs.n)
+    if (p->rsp_known && p->rsp != rsp && w->table->refs.n)
         return "it states another stack pointer than the exits before it give";
     p->rsp = rsp;
     p->rsp_known = true;
@@ -76,7 +76,7 @@ static const char *jumped(struct past *p, u64 to)
 
 static const char *partial_fault(const struct walk *w, u32 i, struct past *p)
 {
-    u64 pc = w->trace->table.units.v[walk_run(w, i).unit].pc;
+    u64 pc = w->table->units.v[walk_run(w, i).unit].pc;
     if (p->wants_syscall || p->wants_state)
         return "it is partial, and a system call or a state should come first";
     if (p->target && p->target != pc)
@@ -137,14 +137,14 @@ static const char *exit_record_fault(const struct walk *w, u32 i, struct past *p
     u32 n = w->batch->exit[i] - FIRST_EXIT_ID;
     if (n >= w->trace->pieces.v[w->piece].n_exits)
         return "its unit is only written later in the file";
-    const struct unit_exit *x = &w->trace->table.exits.v[n];
+    const struct unit_exit *x = &w->table->exits.v[n];
     if (x->kind == EXIT_LANDING)
         return "it is a landing pad's, which writes none";
     if (p->wants_syscall)
         return "no system call is recorded between it and the exit that entered the kernel";
     if (p->wants_state)
         return "no state is recorded between it and the exit that changed the state";
-    if (p->target && w->trace->table.units.v[x->unit].pc != p->target)
+    if (p->target && w->table->units.v[x->unit].pc != p->target)
         return "its unit does not begin where the exit before it leads";
     p->rsp = rsp_after(w, i, x, p->rsp);
     p->wants_syscall = x->kind == EXIT_SYSCALL;

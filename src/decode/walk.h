@@ -12,7 +12,9 @@
 
 struct walk {
     struct trace *trace;
-    struct decoder decoder;
+    struct decoder *decoders; /* one for each unit table */
+    struct decoder *decoder;  /* the current chunk's */
+    const struct unit_table *table;
     struct batch *batch;
     struct store_bytes records; /* the chunk being walked */
     size_t piece;               /* its number; the next one's while nothing is loaded */
@@ -42,6 +44,8 @@ void walk_fini(struct walk *w);
 
 /* The thread whose records the batch holds. */
 u32 walk_thread(const struct walk *w);
+/* ... and its process. */
+u32 walk_process(const struct walk *w);
 /* Slot s of record i. */
 u64 walk_slot(const struct walk *w, u32 i, u32 s);
 /* Does record i tell of instructions that ran? An exit's does, and a partial one. */

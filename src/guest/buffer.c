@@ -59,6 +59,30 @@ void publish_buffer(struct thread *t)
     __atomic_fetch_add(&c->drain_bell, 1, __ATOMIC_SEQ_CST);
     if (load_relaxed(&c->drain_sleeps))
         futex_wake(&c->drain_bell);
+    t->buffer = NO_BUFFER;
+}
+
+/* Where the records of a thread that is no more end: buffers are handed out zeroed, and a header is
+ * written last. */
+static u64 records_end(const struct thread *t)
+{
+    u64 at = buffer_start(t, t->buffer), end = at + control(t)->buffer_size;
+    while (at + RECORD_SLOTS_AT <= end) {
+        u32 header = *(const u32 *)(uintptr_t)at;
+        u64 next = at + RECORD_SLOTS_AT + 8 * (u64)(header & RECORD_SLOT_LIMIT);
+        if (header >> RECORD_ID_SHIFT == 0 || next > end)
+            break;
+        at = next;
+    }
+    return at;
+}
+
+void publish_left_buffer(struct thread *t)
+{
+    if (t->buffer == NO_BUFFER)
+        return;
+    t->ptr = records_end(t);
+    publish_buffer(t);
 }
 
 static bool claim_in_word(struct thread *t, u32 word)
@@ -70,7 +94,9 @@ static bool claim_in_word(struct thread *t, u32 word)
         if (__atomic_compare_exchange_n(&c->free[word], &free, free & ~(1ull << bit), false,
                                         __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
             t->buffer = word * 64 + bit;
-            store_relaxed(&c->owner[t->buffer], t->number + 1);
+            store_relaxed(&c->owner[t->buffer].tid, t->tid);
+            store_relaxed(&c->owner[t->buffer].pid, t->pid);
+            store_relaxed(&c->owner[t->buffer].number, t->number + 1);
             return true;
         }
     }

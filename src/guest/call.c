@@ -119,12 +119,21 @@ static void arguments_back(struct thread *t)
     t->swapped = t->has_call_mask = 0;
 }
 
+static bool is_exec(u64 nr)
+{
+    return nr == __NR_execve || nr == __NR_execveat;
+}
+
 void call_undo(struct thread *t)
 {
     if (t->regs[RAX] == __NR_rt_sigprocmask)
         t->blocked = t->old_blocked;
-    if (t->regs[RAX] == __NR_execve || t->regs[RAX] == __NR_execveat)
+    if (is_exec(t->regs[RAX]))
         signal_after_exec(t);
+    if (t->execing && !after_exec(t))
+        leave_for_native(t, NATIVE_host_gone);
+    if (t->cloning)
+        finish_task(t);
     arguments_back(t);
     seccomp_done(t);
 }
@@ -213,7 +222,22 @@ static void before_signal_call(struct thread *t)
 /* -- All calls --------------------------------------------------------------------------------- */
 
 /* What is to become of a system call. The numbers are known to entry.S. */
-enum call { CALL_DO, CALL_DONE /* its result is in t->result */, CALL_EXIT /* the thread ends */ };
+enum call {
+    CALL_DO,
+    CALL_DONE, /* its result is in t->result */
+    CALL_EXIT, /* the thread ends */
+    CALL_TASK, /* it makes a task, for which t->cloning is the block */
+};
+
+/* Of another process on the same memory, exit_group ends only that. */
+static void note_exit(struct thread *t)
+{
+    if (records(t))
+        publish_buffer(t);
+    if (t->regs[RAX] == __NR_exit_group && t->made != TASK_sharer)
+        store_relaxed(&control(t)->exited, 256 | (u32)(t->regs[RDI] & 255));
+    t->number = NO_NUMBER;
+}
 
 static enum call end_of_thread(struct thread *t)
 {
@@ -223,8 +247,7 @@ static enum call end_of_thread(struct thread *t)
         return CALL_DO;
     }
     signal_leave(t);
-    if (records(t))
-        publish_buffer(t);
+    note_exit(t);
     return CALL_EXIT;
 }
 
@@ -252,21 +275,17 @@ enum call before_syscall(struct thread *t)
     case __NR_rt_sigreturn:
         signal_return(t);
     case __NR_exit:
-        return end_of_thread(t);
     case __NR_exit_group:
-        if (records(t))
-            swap_buffer(t);
-        return CALL_DO;
+        return end_of_thread(t);
     case __NR_execve:
     case __NR_execveat:
-        swap_buffer(t); /* if the call succeeds, what was not handed over is gone */
+        before_exec(t);
         signal_before_exec(t);
         return CALL_DO;
     default:
         if (makes_task(t->regs[RAX]))
-            before_task(t);
-        else
-            before_signal_call(t);
+            return before_task(t) ? CALL_TASK : CALL_DO;
+        before_signal_call(t);
         return CALL_DO;
     }
 }
@@ -344,13 +363,25 @@ static void tell_memory(struct thread *t, u64 nr)
     }
 }
 
+/* What the kernel leaves in the registers. */
+static void return_registers(struct thread *t)
+{
+    t->regs[RAX] = t->result;
+    t->regs[RCX] = t->pc;
+    *(records(t) ? &t->app_r11 : &t->ptr) = t->flags;
+}
+
 void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
     if (makes_task(nr))
         finish_task(t);
-    if (nr == __NR_execve || nr == __NR_execveat)
+    if (is_exec(nr))
         signal_after_exec(t);
+    if (t->execing && !after_exec(t)) {
+        return_registers(t);
+        leave_for_native(t, NATIVE_host_gone);
+    }
     put_syscall(t, nr);
     if (nr == __NR_arch_prctl)
         put_state(t);
@@ -360,7 +391,5 @@ void after_syscall(struct thread *t)
     seccomp_done(t);
     if (!failed(t))
         tell_memory(t, nr);
-    t->regs[RAX] = t->result;
-    t->regs[RCX] = t->pc;
-    *(records(t) ? &t->app_r11 : &t->ptr) = t->flags;
+    return_registers(t);
 }

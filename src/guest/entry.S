@@ -154,32 +154,58 @@ guest_syscall_insn:
     syscall
     .globl call_returned
 call_returned:
-    test %rax, %rax
-    jz 3f
 2:  mov %rax, %gs:T_RESULT
 1:  own_stack
     call after_syscall
     jmp resume
-3:  mov %gs:T_CLONING, %rcx
-    test %rcx, %rcx
-    jz 2b
-    cmp $1, %rcx
-    jne 4f
-    /* A new task that runs natively. The kernel left r11 as the program expects it, rcx we mend, and that is also the way
-     * out. Then the parent, which waits, may use its thread block again. */
-    mov %gs:T_PC, %rcx
-    movq $0, %gs:T_CLONING
-    jmp *%rcx
-    /* A new thread, still on its maker's block: rcx is its own. */
-4:  wrgsbase %rcx
+5:  cmp $2, %eax
+    je 6f
+    /* A task is made. Its block goes with it in rbx, which the kernel leaves alone; its maker's block is not its to read,
+     * for its maker does not wait. */
+    load_registers
+    mov REG(4), %rsp
+    mov %gs:T_CLONING, %rbx
+    syscall
+    .globl task_returned
+task_returned:
+    test %rax, %rax
+    jnz 2b
+    cmp $1, %rbx
+    je 3f
+    wrgsbase %rbx
     mov %rsp, REG(4)
     own_stack
     call on_new_thread
     jmp resume
-    /* The end of a thread. Once the block is given back nothing of it may be touched, not even the stack. */
-5:  mov REG(4), %rsp
+    /* A new task that runs natively, and whose maker does wait, and needs no signal stack meanwhile. The kernel left r11 as
+     * the program expects it, rcx we mend, and that is also the way out. */
+3:  mov %rsp, %rbx
+    mov %r11, %r12
+    mov %gs:T_SELF, %rdi
+    lea T_SIGNAL_STACK + T_SIGNAL_STACK_SIZE(%rdi), %rsp
+    call on_native_task
+    pushq %gs:T_FLAGS
+    popfq
+    mov %rbx, %rsp
+    mov %r12, %r11
+    mov REG(2), %rdx
+    mov REG(3), %rbx
+    mov REG(6), %rsi
     mov REG(7), %rdi
-    mov $60, %eax
+    mov REG(8), %r8
+    mov REG(9), %r9
+    mov REG(10), %r10
+    mov REG(12), %r12
+    mov %gs:T_PC, %rcx
+    mov %gs:T_APP_GS, %rax
+    movq $0, %gs:T_CLONING
+    wrgsbase %rax
+    mov $0, %eax
+    jmp *%rcx
+    /* The end of a thread. Once the block is given back nothing of it may be touched, not even the stack. */
+6:  mov REG(4), %rsp
+    mov REG(7), %rdi
+    mov REG(0), %rax
     movl $0, %gs:T_IN_USE
     syscall
     hlt
@@ -259,6 +285,52 @@ guard_end:
 guard_fault:
     mov $1, %eax
     ret
+
+/* Replace the shared pages by those in a memfd: rdi = where the jump tables are, rsi = the memfd. Only registers are used:
+ * the stack is in the pages. Those with our block come last, and the block goes back to whom it was borrowed from right
+ * before. The new one is at the same address; the host has filled it. */
+    .globl rewire
+rewire:
+    push %rbx
+    push %r12
+    push %r13
+    mov %rsi, %r8
+    lea rewire_parts(%rip), %rbx
+    lea guest_head(%rip), %r12
+    mov $7, %r13d
+1:  cmp $1, %r13d
+    jne 2f
+    movl $0, %gs:T_IN_USE
+2:  mov (%rbx), %r9
+    mov 8(%rbx), %rsi
+    mov 16(%rbx), %rdx
+    mov $0x4011, %r10d          /* MAP_SHARED | MAP_FIXED | MAP_NORESERVE */
+    mov $9, %eax                /* mmap */
+    syscall
+    cmp $-4096, %rax
+    ja 4f
+    mov $16, %edx               /* MADV_DONTDUMP */
+    mov $28, %eax               /* madvise */
+    syscall
+    add $24, %rbx
+    mov (%rbx), %rdi
+    add %r12, %rdi
+    dec %r13d
+    jnz 1b
+    mov %r8, %rdi
+    mov $3, %eax                /* close */
+    syscall
+    own_stack
+    call on_start
+    jmp resume
+    /* Nothing that was there can fail to be replaced but for want of the kernel's own memory; then the block is the last. */
+4:  cmp $1, %r13d
+    je 5f
+    pop %r13
+    pop %r12
+    pop %rbx
+    ret
+5:  ud2
 
 /* Leave for the program's own code at T_PC, with the flags in rsi set besides its own. iretq takes pc, flags and stack
  * pointer at once, from our stack. */

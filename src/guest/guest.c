@@ -9,11 +9,11 @@
 _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
 {
     u64 slot[RECORD_native_slots] = {why, time_stamp()};
-    if (records(t) && !host_is_gone(t)) {
+    if (t->buffer != NO_BUFFER && records(t) && !host_is_gone(t)) {
         put_record(t, RECORD_native, RECORD_native_slots, slot);
         publish_buffer(t);
     }
-    if (why == NATIVE_host_gone)
+    if (why != NATIVE_dying)
         signal_restore(t);
     if (!records(t))
         t->app_r11 = t->ptr;
@@ -73,6 +73,7 @@ void on_start(struct thread *t)
     signal_begin_process(t);
     if (!new_buffer(t))
         leave_for_native(t, NATIVE_host_gone);
+    release_signals(t);
     go_on(t);
 }
 

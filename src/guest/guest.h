@@ -90,8 +90,9 @@ void put_state(struct thread *t);
 /* One instruction ran natively; a state record must follow. */
 void put_stepped(struct thread *t, u64 pc, u64 next);
 void put_syscall(struct thread *t, u64 nr);
-/* Hand the buffer over to the host. */
+/* Hand the buffer over to the host; the same for a thread that is no more. */
 void publish_buffer(struct thread *t);
+void publish_left_buffer(struct thread *t);
 /* Get an empty buffer and begin it with a state record; false if there is no host any more. */
 bool new_buffer(struct thread *t);
 bool swap_buffer(struct thread *t);
@@ -194,7 +195,16 @@ _Noreturn void leave_native(u64 ignored, u64 more_flags);
 
 bool makes_task(u64 nr);
 /* Before such a call, and after it in the parent. */
-void before_task(struct thread *t);
+/* False if a signal comes first. */
+bool before_task(struct thread *t);
 void finish_task(struct thread *t);
+/* Let signals come again that were held back while a task was made. */
+void release_signals(struct thread *t);
+
+/* -- exec.c: new images ------------------------------------------------------------------------ */
+
+void before_exec(struct thread *t);
+/* It came back; false if there is no host any more. */
+bool after_exec(struct thread *t);
 
 #endif

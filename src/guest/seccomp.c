@@ -7,9 +7,9 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-extern const u8 guest_head[], guest_end[], call_returned[];
+extern const u8 guest_head[], guest_end[], call_returned[], task_returned[];
 
-enum { PREFIX = 8, PROGRAM_LIMIT = 4096, STRICT = 6, PR_SET_NO_NEW_PRIVS_ = 38 };
+enum { PREFIX = 9, PROGRAM_LIMIT = 4096, STRICT = 6, PR_SET_NO_NEW_PRIVS_ = 38 };
 enum { ROOM = (PREFIX + PROGRAM_LIMIT) * sizeof(struct sock_filter) };
 
 static u32 low(const u8 *label)
@@ -17,15 +17,16 @@ static u32 low(const u8 *label)
     return (u32)(u64)(uintptr_t)label;
 }
 
-/* The guest's own calls come from its text, but from one place: there the program's are made. */
+/* The guest's own calls come from its text, but from two places: there the program's are made. */
 static void put_prefix(struct sock_filter *f)
 {
     const u32 ip = offsetof(struct seccomp_data, instruction_pointer);
     const struct sock_filter prefix[PREFIX] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ip + 4),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (u32)((u64)(uintptr_t)guest_head >> 32), 0, 5),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (u32)((u64)(uintptr_t)guest_head >> 32), 0, 6),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ip),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, low(call_returned), 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, low(call_returned), 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, low(task_returned), 3, 0),
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low(guest_head), 0, 2),
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low(guest_end), 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

@@ -20,8 +20,8 @@ enum { FLAG_TF = 0x100, FLAG_DF = 0x400, FLAG_RF = 0x10000 };
     0x50dd5ul /* what rt_sigreturn takes from a context: AC RF OF DF TF SF ZF AF PF CF */
 
 extern const u8 guest_signal[], guest_restorer[], guest_fault[], guest_reenter[], guest_abandon[],
-    resume[], call_window[], guest_syscall_insn[], call_returned[], guard_begin[], guard_end[],
-    guard_fault[];
+    resume[], call_window[], guest_syscall_insn[], call_returned[], task_returned[], guard_begin[],
+    guard_end[], guard_fault[];
 u32 xsave_guarded(u64 to, u64 features);
 _Noreturn void enter_context(const struct context *c);
 
@@ -145,48 +145,32 @@ static void measure_xstate(struct thread *t)
 void signal_begin_process(struct thread *t)
 {
     struct sighand *h = sighand(t);
-    if (!h->users) {
+    if (!h->users) { /* not a forked child, which has its maker's */
         h->users = 1;
-        t->task_mask = signal_mask(~RESERVED);
-        t->blocked = t->task_mask & RESERVED;
         for (u32 sig = 1; sig <= 64; sig++)
             kernel(__NR_rt_sigaction, sig, 0, (u64)(uintptr_t)&h->action[sig - 1], 8);
         measure_xstate(t);
         t->selectors[0] = 0x33;
         t->selectors[3] = 0x2b;
+        t->task_mask = signal_mask(~0ull);
+        t->blocked = t->task_mask & RESERVED;
+        t->task_mask &= ~RESERVED;
+        t->held = 1;
     }
-    for (u32 sig = 1; sig <= 64; sig++)
-        if (SIG_BIT(sig) & RESERVED)
-            set_our_action(sig, 0);
+    for (u32 i = 0; i < sizeof sent_order; i++)
+        set_our_action(sent_order[i], h->action[sent_order[i] - 1].flags & SA_RESTART_);
     signal_begin_thread(t);
 }
 
 void signal_begin_thread(struct thread *t)
 {
     set_own_stack(t);
-    signal_mask(t->task_mask & ~RESERVED);
 }
 
-/* A new task has its maker's actions, or a copy of them; false if there is no room for a copy. */
-bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
+static bool copy_actions(struct thread *x, const struct thread *t)
 {
     struct control *c = control(t);
     struct sighand *h = sighand(t);
-    x->sighand = t->sighand;
-    x->blocked = t->blocked;
-    x->task_mask = t->task_mask;
-    x->xfeatures = t->xfeatures;
-    x->xsize = t->xsize;
-    x->xextent = t->xextent;
-    for (u32 i = 0; i < 4; i++)
-        x->selectors[i] = t->selectors[i];
-    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = 0;
-    x->stack.sp = x->stack.size = 0;
-    x->stack.flags = SS_DISABLE_;
-    if (shared) {
-        __atomic_fetch_add(&h->users, 1, __ATOMIC_RELAXED);
-        return true;
-    }
     for (u32 i = 0; i < SIGHANDS; i++) {
         u32 no = 0;
         if (!__atomic_compare_exchange_n(&c->sighand[i].users, &no, 1, false, __ATOMIC_ACQUIRE,
@@ -201,6 +185,26 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
         return true;
     }
     return false;
+}
+
+bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
+{
+    x->sighand = t->sighand;
+    x->blocked = t->blocked;
+    x->task_mask = t->task_mask;
+    x->xfeatures = t->xfeatures;
+    x->xsize = t->xsize;
+    x->xextent = t->xextent;
+    for (u32 i = 0; i < 4; i++)
+        x->selectors[i] = t->selectors[i];
+    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = 0;
+    x->room = 0;
+    x->stack.sp = x->stack.size = 0;
+    x->stack.flags = SS_DISABLE_;
+    if (!shared)
+        return copy_actions(x, t);
+    __atomic_fetch_add(&sighand(t)->users, 1, __ATOMIC_RELAXED);
+    return true;
 }
 
 void signal_leave(struct thread *t)
@@ -228,15 +232,34 @@ void signal_after_exec(struct thread *t)
         signal_mask(signal_mask(~0ull) & ~RESERVED);
 }
 
-/* Give the program its own actions, stack and mask. */
-void signal_restore(struct thread *t)
+static void restore_actions(const struct thread *t)
 {
     const struct sighand *h = sighand(t);
-    u64 mask = signal_mask(~0ull);
     for (u32 sig = 1; sig <= 64; sig++)
         set_action(sig, &h->action[sig - 1]);
     kernel(__NR_sigaltstack, (u64)(uintptr_t)&t->stack, 0, 0, 0);
-    signal_mask((t->pending & 1u << ARRIVED_DEFERRED ? t->mask : mask) | t->blocked);
+}
+
+/* Give the program its own actions, stack and mask. */
+void signal_restore(struct thread *t)
+{
+    u64 mask = signal_mask(~0ull);
+    restore_actions(t);
+    if (t->held)
+        mask = t->task_mask;
+    else if (t->pending & 1u << ARRIVED_DEFERRED)
+        mask = t->mask;
+    signal_mask((mask & ~RESERVED) | t->blocked);
+}
+
+/* A task that runs natively begins, on its maker's block, which it may only read. One that shares its
+ * maker's actions, which are ours, keeps all signals blocked: it has no block to take them on. */
+void on_native_task(const struct thread *t)
+{
+    if (t->shares)
+        return;
+    restore_actions(t);
+    signal_mask((t->task_mask & ~RESERVED) | t->blocked);
 }
 
 /* -- Arrival: on the signal stack, anything may have been interrupted -------------------------- */
@@ -346,7 +369,7 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
         take_native(t, c);
         return send_to(t, c, guest_reenter);
     }
-    if (sig == SIGSYS_ && pc == address(call_returned))
+    if (sig == SIGSYS_ && (pc == address(call_returned) || pc == address(task_returned)))
         return send_to(t, c, guest_abandon);
     /* Our own fault: the process dies of it. */
     struct action none = {0};
@@ -713,7 +736,6 @@ void on_abandoned(struct thread *t)
 {
     bool refused = t->pending & 1u << ARRIVED_FAULT;
     u64 nr = t->regs[RAX];
-    call_undo(t);
     t->regs[RCX] = t->pc;
     *(records(t) ? &t->app_r11 : &t->ptr) = t->flags;
     if (refused)
@@ -721,6 +743,7 @@ void on_abandoned(struct thread *t)
     else
         t->pc -= 2;
     t->result = refused ? (u64)-38 : RESULT_RESTARTED;
+    call_undo(t);
     put_syscall(t, nr);
     deliver(t);
     go_on(t);

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads and processes that the program makes. */
+/* Threads and processes that the program makes.
+ *
+ * The call is the program's own. Before it, a free block is filled with the registers that the new task
+ * will have; the task is handed its address in rbx and needs nothing else of its maker, which does not
+ * wait for it. */
 #include "guest/guest.h"
 
-enum { CLONE_VM_ = 0x100, CLONE_SIGHAND_ = 0x800, CLONE_THREAD_ = 0x10000 };
+enum {
+    CLONE_VM_ = 0x100,
+    CLONE_SIGHAND_ = 0x800,
+    CLONE_VFORK_ = 0x4000,
+    CLONE_THREAD_ = 0x10000,
+};
 
 static struct thread *block_at(const struct thread *t, u32 i)
 {
@@ -32,17 +41,45 @@ static void note_block(struct control *c, u32 block)
         ;
 }
 
-/* Make a block with which a thread made by this system call can start: it resumes where we do. */
-static u64 prepare_thread(struct thread *t, u64 flags)
+/* -- Signals ----------------------------------------------------------------------------------- */
+
+/* Nothing may run in a new task before it stands on its own block. (A filter may refuse the call by a
+ * signal, though.) */
+static void hold_signals(struct thread *t)
+{
+    t->task_mask = signal_mask(~SIG_BIT(SIGSYS_));
+    t->held = 1;
+}
+
+void release_signals(struct thread *t)
+{
+    if (!t->held)
+        return;
+    t->held = 0;
+    signal_mask(t->task_mask);
+}
+
+/* -- Before ------------------------------------------------------------------------------------ */
+
+static enum task_kind kind_of(u64 flags)
+{
+    return !(flags & CLONE_VM_) ? TASK_fork : flags & CLONE_THREAD_ ? TASK_thread : TASK_sharer;
+}
+
+/* Make a block with which a task made by this system call can start: it resumes where we do. */
+static u64 prepare_block(struct thread *t, u64 flags)
 {
     struct thread *x = claim_block(t);
     struct control *c = control(t);
     if (!x)
         return 1;
+    x->made = kind_of(flags);
     if (!signal_inherit(x, t, flags & CLONE_SIGHAND_)) {
         store_release(&x->in_use, 0);
         return 1;
     }
+    if (!(flags & CLONE_VM_) || flags & CLONE_VFORK_)
+        x->stack = t->stack;
     for (u32 i = 0; i < 16; i++)
         x->regs[i] = t->regs[i];
     x->regs[RAX] = 0;
@@ -57,34 +94,46 @@ static u64 prepare_thread(struct thread *t, u64 flags)
     x->jump_mask = t->jump_mask;
     x->req_state = REQ_IDLE;
     x->cloning = 0;
-    x->started = 0;
-    x->number = __atomic_fetch_add(&c->threads, 1, __ATOMIC_RELAXED);
+    x->execing = 0;
+    x->buffer = NO_BUFFER;
+    x->made_by = x->pid = t->pid;
+    x->held = 1;
+    x->number =
+        x->made == TASK_fork ? NO_NUMBER - 1 : __atomic_fetch_add(&c->threads, 1, __ATOMIC_RELAXED);
+    t->made_number = x->number;
     note_block(c, x->block);
     return (u64)(uintptr_t)x;
 }
 
-/* What a task-making call is to make: a block for a thread of this process, 1 for anything else. */
-static u64 prepare_task(struct thread *t)
+static u64 task_flags(const struct thread *t)
 {
-    u64 flags = 0, nr = t->regs[RAX];
-    if (nr == __NR_clone)
-        flags = t->regs[RDI];
-    else if (nr == __NR_clone3 && t->regs[RDI] && t->regs[RSI] >= 64)
-        copy_in(&flags, t->regs[RDI], sizeof flags);
-    if ((flags & CLONE_VM_) && (flags & CLONE_THREAD_))
-        return prepare_thread(t, flags);
-    return 1;
+    u64 flags;
+    switch (t->regs[RAX]) {
+    case __NR_clone:
+        return t->regs[RDI];
+    case __NR_clone3:
+        return t->regs[RSI] >= 64 && !copy_in(&flags, t->regs[RDI], 8) ? flags : 0;
+    case __NR_vfork:
+        return CLONE_VM_ | CLONE_VFORK_;
+    default:
+        return 0;
+    }
 }
 
-/* No signal may meet the new task before it has its own block. */
-void before_task(struct thread *t)
+/* Set t->cloning to the new task's block; to 1 if it is to run natively. */
+bool before_task(struct thread *t)
 {
-    u64 mask = signal_mask(~0ull);
-    if (t->pending)
-        signal_mask(mask);
-    else
-        t->cloning = prepare_task(t);
-    t->task_mask = mask;
+    u64 flags = task_flags(t);
+    hold_signals(t);
+    if (t->pending) {
+        release_signals(t);
+        return false;
+    }
+    t->shares = (flags & CLONE_SIGHAND_) != 0;
+    t->cloning = 1;
+    if (kind_of(flags) == TASK_thread || control(t)->follow)
+        t->cloning = prepare_block(t, flags);
+    return true;
 }
 
 bool makes_task(u64 nr)
@@ -92,30 +141,83 @@ bool makes_task(u64 nr)
     return nr == __NR_fork || nr == __NR_vfork || nr == __NR_clone || nr == __NR_clone3;
 }
 
-/* Wait until the new task needs our block no more. It cannot be held up for long on its way there. */
+/* -- After, in the parent ---------------------------------------------------------------------- */
+
+/* Wait until a task that runs natively needs our block no more. It cannot be held up for long on its way
+ * there, and a child of vfork has come there long ago. */
+static void wait_for_native(struct thread *t)
+{
+    while (load_acquire(&t->cloning))
+        kernel(__NR_sched_yield, 0, 0, 0, 0);
+    __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
+}
+
+/* A child of vfork that became another image, or was killed, has left its block. One that ended in the
+ * normal way has given it back, and it may be another's by now: the number tells. */
+static void take_back(struct thread *x, u32 number)
+{
+    if (!__atomic_compare_exchange_n(&x->number, &number, NO_NUMBER, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return;
+    publish_left_buffer(x);
+    signal_leave(x);
+    store_release(&x->in_use, 0);
+}
+
 void finish_task(struct thread *t)
 {
     struct thread *x = (struct thread *)(uintptr_t)t->cloning;
-    if (t->cloning <= 1) { /* a child of vfork has cleared it long ago */
-        while (!failed(t) && load_acquire(&t->cloning))
-            kernel(__NR_sched_yield, 0, 0, 0, 0);
+    if (t->cloning <= 1) { /* a task that runs natively may have cleared it already */
         if (!failed(t))
-            __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
+            wait_for_native(t);
     } else if (failed(t)) {
+        signal_leave(x);
         store_release(&x->in_use, 0);
-    } else {
-        while (!load_acquire(&x->started))
-            kernel(__NR_sched_yield, 0, 0, 0, 0);
+    } else if ((task_flags(t) & CLONE_VFORK_) && (task_flags(t) & CLONE_VM_)) {
+        take_back(x, t->made_number);
     }
     t->cloning = 0;
-    signal_mask(t->task_mask);
+    release_signals(t);
 }
 
-/* The first thing a new thread does here; its registers but rsp are in its block. */
+/* -- In the child ------------------------------------------------------------------------------ */
+
+/* Replace the shared pages by those in the memfd, then start anew; back only if it cannot be done. */
+void rewire(u64 jump, u64 fd);
+
+/* What rewire maps, the jump tables first. */
+const struct {
+    u64 offset, size, prot;
+} rewire_parts[] = {{WIRE_JUMP_OFF, WIRE_JUMP_AREA, 3},
+#define MAPPED(offset, size, prot) {offset, size, prot},
+                    WIRE_PARTS(MAPPED)
+#undef MAPPED
+};
+
+/* We are a copy of our maker, but for the shared pages: on them there is only our block, which is ours
+ * alone. Get pages of our own. */
+static void become_process(struct thread *t)
+{
+    static const char name[] = "gait";
+    s64 fd = kernel(__NR_memfd_create, (u64)(uintptr_t)name, 1 /* MFD_CLOEXEC */, 0, 0);
+    if (fd >= 0) {
+        if (ask_range(t, REQ_adopt, t->pid, (u64)fd))
+            rewire(control(t)->jump, (u64)fd);
+        kernel(__NR_close, (u64)fd, 0, 0, 0);
+    }
+    leave_for_native(t, host_is_gone(t) ? NATIVE_host_gone : NATIVE_refused);
+}
+
+/* The first thing a new task does here; its registers but rsp are in its block. */
 void on_new_thread(struct thread *t)
 {
-    store_release(&t->started, 1);
+    t->tid = (u32)kernel(__NR_gettid, 0, 0, 0, 0);
+    if (t->made != TASK_thread)
+        t->pid = t->tid;
+    if (t->made == TASK_fork)
+        become_process(t);
     signal_begin_thread(t);
     if (!new_buffer(t))
         leave_for_native(t, NATIVE_host_gone);
+    release_signals(t);
 }

@@ -6,7 +6,7 @@
  * units are dropped: what a thread outside found before is then void, and it looks again before it
  * enters. It is odd while all units are dropped: nobody enters. docs/architecture.md says why this is
  * enough. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -14,13 +14,13 @@
 /* A thread leaves at its next gate. If it does not it is lost to us, as one that a handler took away. */
 enum { LEAVE_SECONDS = 5, SPIN_PAUSES = 2000 };
 
-static void raise_epoch(struct session *s, u64 by)
+static void raise_epoch(struct process *s, u64 by)
 {
     s->epoch += by;
     __atomic_store_n(&s->control->epoch, s->epoch, __ATOMIC_SEQ_CST);
 }
 
-static u32 n_blocks(const struct session *s)
+static u32 n_blocks(const struct process *s)
 {
     return MIN(load_acquire(&s->control->blocks), (u32)WIRE_THREADS);
 }
@@ -36,17 +36,17 @@ static bool is_inside(const struct thread *t)
 }
 
 /* Wait until it holds for no thread; false if that takes too long. */
-static bool wait_for_none(struct session *s, bool (*holds)(const struct thread *))
+static bool wait_for_none(struct process *s, bool (*holds)(const struct thread *))
 {
     time_t until = time(NULL) + LEAVE_SECONDS;
     u32 spins = 0;
     for (u32 i = 0; i < n_blocks(s);) {
-        struct thread *t = session_thread(s, i);
+        struct thread *t = process_thread(s, i);
         if (!holds(t)) {
             i++;
             continue;
         }
-        serve_fault(s, t); /* it comes out when it knows what faulted */
+        serve_fault(s, i); /* it comes out when it knows what faulted */
         if (spins++ < SPIN_PAUSES) {
             __builtin_ia32_pause();
             continue;
@@ -58,31 +58,31 @@ static bool wait_for_none(struct session *s, bool (*holds)(const struct thread *
     return true;
 }
 
-void epoch_begin(struct session *s)
+void epoch_begin(struct process *s)
 {
     s->epoch = 0;
     raise_epoch(s, 2);
 }
 
-void epoch_dropped(void *session)
+void epoch_dropped(void *process)
 {
-    raise_epoch(session, 2);
+    raise_epoch(process, 2);
 }
 
-void epoch_settle(void *session)
+void epoch_settle(void *process)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    wait_for_none(session, is_looking);
+    wait_for_none(process, is_looking);
 }
 
-bool epoch_stop(void *session)
+bool epoch_stop(void *process)
 {
-    struct session *s = session;
+    struct process *s = process;
     if (s->thread_is_lost)
         return false;
     raise_epoch(s, 1);
     for (u32 i = 0; i < n_blocks(s); i++)
-        store_relaxed(&session_thread(s, i)->limit, 0);
+        store_relaxed(&process_thread(s, i)->limit, 0);
     if (wait_for_none(s, is_inside))
         return true;
     s->thread_is_lost = true;
@@ -90,7 +90,7 @@ bool epoch_stop(void *session)
     return false;
 }
 
-void epoch_go(void *session)
+void epoch_go(void *process)
 {
-    raise_epoch(session, 1);
+    raise_epoch(process, 1);
 }

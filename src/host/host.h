@@ -18,12 +18,14 @@ struct run_options {
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */
     const char *output;     /* for SINK_file */
+    bool follow;            /* trace the processes it makes, too */
 };
 
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
-    u64 threads, untraced;               /* threads traced; tasks that ran natively */
+    u64 processes, threads;              /* traced; a new image counts as a process */
+    u64 untraced;                        /* tasks that ran natively */
     u64 stepped;                         /* instructions that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
@@ -36,8 +38,10 @@ struct run_result {
     int status;                 /* as from waitpid */
     struct trace_counts counts; /* for SINK_decode */
     struct run_stats stats;
-    bool refused;   /* something could not be translated: it ran natively, one step at a time */
-    struct err why; /* the first of those */
+    bool refused;     /* something could not be translated: it ran natively, one step at a time */
+    struct err why;   /* the first of those */
+    bool undecodable; /* with SINK_decode */
+    struct err decode_error;
 };
 
 /* Run to the end. -1 with a sentence if it could not be started or the trace could not be written;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is mapped in the program, from /proc/PID/maps, and the build ids of the files. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -83,12 +83,12 @@ static void build_id(const char *path, char *hex, size_t room)
 
 /* -- Modules ---------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct session *s, const struct map *m)
+static bool is_ours(const struct process *s, const struct map *m)
 {
     return (m->start >= s->base && m->start < s->base + WIRE_SIZE) || m->start == s->jump;
 }
 
-static bool is_noted(const struct session *s, const struct map *m)
+static bool is_noted(const struct process *s, const struct map *m)
 {
     for (size_t i = 0; i < s->modules.n; i++) {
         const struct trace_module *x = &s->modules.v[i];
@@ -99,7 +99,7 @@ static bool is_noted(const struct session *s, const struct map *m)
     return false;
 }
 
-static void note_module(struct session *s, const struct map *m)
+static void note_module(struct process *s, const struct map *m)
 {
     char id[80] = "";
     if (!m->path[0] || is_noted(s, m))
@@ -116,7 +116,7 @@ static void note_module(struct session *s, const struct map *m)
 }
 
 /* Let the guest know which mappings hold code: it tells us of changes there. */
-static void tell_guest(struct session *s)
+static void tell_guest(struct process *s)
 {
     struct control *c = s->control;
     u32 n = 0;
@@ -132,7 +132,7 @@ static void tell_guest(struct session *s)
     store_release(&c->n_code, n);
 }
 
-void modules_note(struct session *s)
+void modules_note(struct process *s)
 {
     free(s->maps);
     s->n_maps = maps_read(s->pid, &s->maps);
@@ -144,7 +144,7 @@ void modules_note(struct session *s)
     pthread_mutex_unlock(&s->modules_lock);
 }
 
-const struct map *maps_find(const struct session *s, u64 address)
+const struct map *maps_find(const struct process *s, u64 address)
 {
     for (size_t i = 0; i < s->n_maps; i++)
         if (address >= s->maps[i].start && address < s->maps[i].end)
@@ -154,7 +154,7 @@ const struct map *maps_find(const struct session *s, u64 address)
 
 /* Shared memory can be written through another mapping, here or elsewhere. Private memory that is not
  * writable changes only when the guest tells us, or when somebody writes the file it is of. */
-enum code_kind maps_code_kind(const struct session *s, u64 address)
+enum code_kind maps_code_kind(const struct process *s, u64 address)
 {
     const struct map *m = maps_find(s, address);
     if (!m || m->perms[2] != 'x' || is_ours(s, m))
@@ -164,19 +164,19 @@ enum code_kind maps_code_kind(const struct session *s, u64 address)
     return m->perms[0] == 'r' ? CODE_VOLATILE : CODE_NONE; /* its check must be able to read it */
 }
 
-int modules_write(struct session *s, struct err *e)
+int modules_write(struct process *s, struct err *e)
 {
     int r = 0;
     pthread_mutex_lock(&s->modules_lock);
     size_t done = s->modules_written, n = s->modules.n;
     if (n > done)
-        r = trace_write_modules(&s->writer, s->modules.v + done, n - done, e);
+        r = trace_write_modules(&s->run->writer, s->number, s->modules.v + done, n - done, e);
     s->modules_written = n;
     pthread_mutex_unlock(&s->modules_lock);
     return r;
 }
 
-void modules_fini(struct session *s)
+void modules_fini(struct process *s)
 {
     for (size_t i = 0; i < s->modules.n; i++) {
         free(s->modules.v[i].build_id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The translator's thread: answer requests, run ahead while there are none, sleep when there is
  * nothing ahead. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <linux/futex.h>
 #include <string.h>
@@ -16,12 +16,12 @@ enum { SPIN_PAUSES = 2000 };
 /* -- The program's code ----------------------------------------------------------------------- */
 
 /* Volatile code is read once for each translation: what is decoded is what will be checked. */
-static bool is_fresh(const struct session *s, const struct code_page *p)
+static bool is_fresh(const struct process *s, const struct code_page *p)
 {
     return p->kind != CODE_VOLATILE || p->serial == s->serial;
 }
 
-static const struct code_page *code_page(struct session *s, u64 page)
+static const struct code_page *code_page(struct process *s, u64 page)
 {
     struct code_page *p = &s->pages[page % CODE_PAGES];
     if (p->page == page + 1 && is_fresh(s, p))
@@ -38,20 +38,20 @@ static const struct code_page *code_page(struct session *s, u64 page)
 
 static void begin(void *ctx)
 {
-    struct session *s = ctx;
+    struct process *s = ctx;
     s->serial++;
 }
 
 static enum code_kind kind(void *ctx, u64 pc)
 {
-    struct session *s = ctx;
+    struct process *s = ctx;
     const struct code_page *p = &s->pages[(pc >> 12) % CODE_PAGES];
     return p->page == (pc >> 12) + 1 ? p->kind : maps_code_kind(s, pc);
 }
 
 static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
 {
-    struct session *s = ctx;
+    struct process *s = ctx;
     size_t got = 0;
     while (got < n) {
         u64 at = pc + got, in = at & 4095;
@@ -65,7 +65,7 @@ static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
     return got;
 }
 
-static void forget_code(struct session *s)
+static void forget_code(struct process *s)
 {
     for (size_t i = 0; i < CODE_PAGES; i++)
         s->pages[i].page = 0;
@@ -74,7 +74,7 @@ static void forget_code(struct session *s)
 /* -- Faults ------------------------------------------------------------------------------------ */
 
 /* A rep instruction that faulted after some iterations is told with those. */
-static void note_iterations(struct session *s, const struct thread *t, struct fault *f)
+static void note_iterations(struct process *s, const struct thread *t, struct fault *f)
 {
     u64 at = t->ptr - s->base + RECORD_SLOTS_AT, count;
     if (at < WIRE_BUF_OFF || at > WIRE_SIZE - 8 * RECORD_SLOT_LIMIT)
@@ -92,7 +92,7 @@ static void note_iterations(struct session *s, const struct thread *t, struct fa
 }
 
 /* Put the program's registers right in the thread block, and say what the unit had recorded. */
-static u64 answer_fault(struct session *s, struct thread *t, u64 cache_pc)
+static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
 {
     struct fault f;
     const u64 spill[] = {t->spill[0], t->spill[1], t->more_spill[0], t->more_spill[1]};
@@ -107,7 +107,7 @@ static u64 answer_fault(struct session *s, struct thread *t, u64 cache_pc)
         t->pc = t->target;
         return FAULT_RETURN;
     }
-    if (f.record_done && s->options->events != EVENTS_none)
+    if (f.record_done && s->run->options->events != EVENTS_none)
         t->ptr -= RECORD_SLOTS_AT + 8ul * f.slots;
     if (f.rep.refs)
         note_iterations(s, t, &f);
@@ -121,15 +121,24 @@ static u64 answer_fault(struct session *s, struct thread *t, u64 cache_pc)
 
 /* -- Requests ---------------------------------------------------------------------------------- */
 
-static void note_refusal(struct session *s, const struct err *why)
+static void note_refusal(struct process *s, const struct err *why)
 {
-    if (!s->result->refused) {
-        s->result->refused = true;
-        s->result->why = *why;
+    struct run *r = s->run;
+    pthread_mutex_lock(&r->lock);
+    if (!r->result->refused) {
+        r->result->refused = true;
+        r->result->why = *why;
     }
+    pthread_mutex_unlock(&r->lock);
 }
 
-static void drop_mapping(struct session *s, u64 address)
+/* Tasks that come and go are the main thread's. */
+static bool is_for_main(u32 kind)
+{
+    return kind == REQ_adopt || kind == REQ_exec || kind == REQ_exec_failed;
+}
+
+static void drop_mapping(struct process *s, u64 address)
 {
     const struct map *m = maps_find(s, address);
     if (m)
@@ -137,7 +146,7 @@ static void drop_mapping(struct session *s, u64 address)
 }
 
 /* A mapping has come, changed or gone; without an end, the one that was or is there. */
-static void change_memory(struct session *s, u64 start, u64 end)
+static void change_memory(struct process *s, u64 start, u64 end)
 {
     if (end == start)
         drop_mapping(s, start);
@@ -149,7 +158,7 @@ static void change_memory(struct session *s, u64 start, u64 end)
         translate_drop(s->translator, start, end);
 }
 
-static u64 translate(struct session *s, u32 what, u64 arg, u64 more, struct err *why)
+static u64 translate(struct process *s, u32 what, u64 arg, u64 more, struct err *why)
 {
     switch (what) {
     case REQ_follow_exit:
@@ -170,14 +179,14 @@ static u64 translate(struct session *s, u32 what, u64 arg, u64 more, struct err 
 }
 
 /* What the guest wrote is copied before it is looked at: it could change under our eyes. */
-static u64 answer(struct session *s, struct thread *t)
+static u64 answer(struct process *s, struct thread *t)
 {
     u32 what = load_relaxed(&t->req_kind);
     u64 arg = load_relaxed(&t->req_arg), more = load_relaxed(&t->req_end);
     struct err why;
     if (what == REQ_fault)
         return answer_fault(s, t, arg);
-    if (s->stress.flush && what != REQ_memory_changed && s->requests++ % 29 == 28)
+    if (s->run->stress.flush && what != REQ_memory_changed && s->requests++ % 29 == 28)
         translate_flush(s->translator, &why);
     u64 at = translate(s, what, arg, more, &why);
     if (!at) { /* mappings grow and become executable without a call that says so */
@@ -190,32 +199,29 @@ static u64 answer(struct session *s, struct thread *t)
     return at;
 }
 
-static void futex_wake(u32 *word)
+static void serve_thread(struct process *s, u32 block)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-static void serve_thread(struct session *s, struct thread *t)
-{
+    struct thread *t = process_thread(s, block);
     if (load_acquire(&t->req_state) != REQ_POSTED)
         return;
-    if (s->stress.slow)
+    if (is_for_main(load_relaxed(&t->req_kind))) {
+        follow_post(s, block);
+        return;
+    }
+    if (s->run->stress.slow)
         usleep(200);
-    store_relaxed(&t->answer, answer(s, t));
+    u64 a = answer(s, t);
     store_relaxed(&t->answer_epoch, s->epoch);
-    /* The guest may be spinning or asleep; a wake-up nobody waits for costs little beside a
-     * translation. */
-    __atomic_store_n(&t->req_state, REQ_ANSWERED, __ATOMIC_SEQ_CST);
-    futex_wake(&t->req_state);
+    process_answer(t, a);
 }
 
-void serve_fault(struct session *s, struct thread *t)
+void serve_fault(struct process *s, u32 block)
 {
-    if (load_relaxed(&t->req_kind) == REQ_fault)
-        serve_thread(s, t);
+    if (load_relaxed(&process_thread(s, block)->req_kind) == REQ_fault)
+        serve_thread(s, block);
 }
 
-static bool serve_once(struct session *s)
+static bool serve_once(struct process *s)
 {
     bool any = false;
     for (u32 word = 0; word < WIRE_THREADS / 64; word++) {
@@ -224,12 +230,12 @@ static bool serve_once(struct session *s)
         u64 asking = __atomic_exchange_n(&s->control->asking[word], 0, __ATOMIC_ACQ_REL);
         any = true;
         for (; asking; asking &= asking - 1)
-            serve_thread(s, session_thread(s, word * 64 + (u32)__builtin_ctzll(asking)));
+            serve_thread(s, word * 64 + (u32)__builtin_ctzll(asking));
     }
     return any;
 }
 
-static void wait_for_bell(struct session *s, u32 seen)
+static void wait_for_bell(struct process *s, u32 seen)
 {
     struct control *c = s->control;
     struct timespec limit = {0, 100000000};
@@ -244,7 +250,7 @@ static void wait_for_bell(struct session *s, u32 seen)
     store_relaxed(&c->host_sleeps, 0);
 }
 
-void serve_begin(struct session *s)
+void serve_begin(struct process *s)
 {
     struct translate_config config = {
         .fetch = fetch,
@@ -259,22 +265,22 @@ void serve_begin(struct session *s)
         .base = s->base,
         .jump = s->jump,
         .guest = s->guest,
-        .events = s->options->events,
-        .no_link = s->stress.nolink,
-        .no_ahead = s->stress.noahead,
-        .all_gates = s->stress.gates,
-        .strict = s->stress.strict,
-        .cache_size = s->stress.tinycache ? 256 << 10 : 0,
-        .unit_insns = s->stress.single ? 1 : 0,
-        .unit_blocks = s->stress.blocks ? 1 : 0,
+        .events = s->run->options->events,
+        .no_link = s->run->stress.nolink,
+        .no_ahead = s->run->stress.noahead,
+        .all_gates = s->run->stress.gates,
+        .strict = s->run->stress.strict,
+        .cache_size = s->run->stress.tinycache ? 256 << 10 : 0,
+        .unit_insns = s->run->stress.single ? 1 : 0,
+        .unit_blocks = s->run->stress.blocks ? 1 : 0,
     };
     epoch_begin(s);
     s->translator = translator_new(&config);
 }
 
-void *serve_main(void *session)
+void *serve_main(void *process)
 {
-    struct session *s = session;
+    struct process *s = process;
     while (!load_acquire(&s->stopping)) {
         u32 seen = load_acquire(&s->control->bell);
         if (serve_once(s) || translate_ahead(s->translator))

@@ -4,7 +4,7 @@
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 /* One memfd holds everything both sides share; the program maps its parts side by side at one base
  * address, close enough to the executable that emitted code reaches its data, and each part to the
@@ -41,6 +41,8 @@
 #define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
 #define WIRE_BUF_AREA    0x9000000ul
 #define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
+/* The host keeps a page of its own right before its mapping. */
+#define WIRE_NODE_ROOM 4096
 
 /* The thread block, addressed through gs. The first 64 bytes are what hot code touches. */
 #define T_LIMIT   0x00 /* the gate: a unit may run while the record pointer is not above this */

@@ -41,7 +41,8 @@ enum {
 /* Why a thread left for native code, in a native record. */
 enum native_reason {
     NATIVE_host_gone = 1, /* nobody answers requests any more */
-    NATIVE_dying,         /* of a signal, by the kernel's hand */
+    NATIVE_refused, /* the host could not take the process over; it explains on its own side */
+    NATIVE_dying,   /* of a signal, by the kernel's hand */
 };
 
 /* What the host answers to a fault. */
@@ -75,6 +76,19 @@ struct sighand {
 };
 enum { SIGHANDS = 32 };
 
+/* What a task is to the one that made it. */
+enum task_kind {
+    TASK_thread, /* a thread of the same process */
+    TASK_sharer, /* another process on the same memory: vfork and its like */
+    TASK_fork,   /* another process on a copy: it gets shared pages of its own */
+};
+
+/* What kind of image a thread is about to become. */
+enum exec_kind {
+    EXEC_plain,
+    EXEC_privileged, /* its file gives privileges that a traced task would not get */
+};
+
 enum request_state { REQ_IDLE, REQ_POSTED, REQ_ANSWERED };
 
 /* One thread's block. Offsets are fixed by layout.h; the tail is only used from C. */
@@ -97,7 +111,7 @@ struct thread {
     u64 regs[16];
     u64 more_spill[2];
     u32 in_use;  /* claimed by whoever makes the thread, cleared by the thread itself */
-    u32 started; /* the thread runs on this block: its maker may go on */
+    u32 made;    /* enum task_kind */
     u64 inside;  /* guest writes, host reads */
     u32 pending; /* bit i: arrived[i] is to be delivered at the next gate */
     u32 looking; /* it reads the index to fill the jump tables; guest writes, host reads */
@@ -109,17 +123,23 @@ struct thread {
     u64 answer;
     u64 answer_epoch; /* the epoch that the answer is of */
 
-    u32 buffer; /* index of the buffer in use */
-    u32 block;  /* which of the blocks this is */
-    u32 number; /* of the thread, from 0; blocks are used again, numbers are not */
-    u32 pad;
+    u32 buffer;   /* index of the buffer in use, or NO_BUFFER */
+    u32 block;    /* which of the blocks this is */
+    u32 number;   /* of the thread, from 0; blocks are used again, numbers are not. NO_NUMBER once
+                      whoever is entitled to has begun to give the block back */
+    u32 tid, pid; /* as the task sees itself */
+    u32 held;     /* signals are blocked while a task is made; task_mask is the program's mask */
+    u32 execing;  /* the host was told of the execve */
+    u32 made_by;  /* pid of the task that made this one */
+    u32 made_number; /* number of the last task that this one made */
+    u64 task_mask;
 
     /* Signals; see guest/signal.c. */
-    u32 sighand;  /* index of the actions */
-    u32 stepping; /* one instruction runs natively, then we are back */
-    u32 traced;   /* the program has set its trap flag: it runs by steps */
-    u32 pad2;
-    u64 blocked;   /* reserved signals the program blocks: the kernel never does */
+    u32 sighand;   /* index of the actions */
+    u32 stepping;  /* one instruction runs natively, then we are back */
+    u32 traced;    /* the program has set its trap flag: it runs by steps */
+    u32 shares;    /* the task being made shares our actions, and is to run natively */
+    u64 blocked;   /* reserved signals the program blocks */
     u64 mask;      /* the program's mask while one signal is deferred */
     u64 base_mask; /* the mask in force when it arrived: another one in sigsuspend and its kin */
     u64 call_mask; /* the mask that the system call being made sets for its time */
@@ -127,9 +147,8 @@ struct thread {
     u32 swapped; /* register + 1 whose argument was replaced for the system call being made */
     u64 swapped_value;
     u64 old_blocked;
-    u64 task_mask; /* the mask to go back to when a task was made */
-    u64 room;      /* a mapping of ours for the time of the call, 0 if none */
-    u64 arg[4];    /* what replaced arguments point to */
+    u64 room;   /* a mapping of ours for the time of the call, 0 if none */
+    u64 arg[4]; /* what replaced arguments point to */
     struct {
         u64 sp;
         u32 flags, pad;
@@ -143,7 +162,6 @@ struct thread {
         u32 unit;
         u16 insns, refs, slots, pad;
     } partial; /* the host's answer: what the unit that faulted has recorded */
-
     /* For --stats; summed over all who used the block. */
     u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls;
 };
@@ -156,16 +174,14 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
 #define BUFFER_RING         1024
 #define CODE_RANGES         128
+#define NO_BUFFER           0xffffffffu
+#define NO_NUMBER           0xffffffffu
 
 /* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it,
  * sets its length and pushes its number into the ring; the host drains the ring in order, zeroes,
  * sets the bit again. */
 struct control {
-    union {
-        u32 host_life; /* the lock word of a robust mutex the host holds; the kernel marks it when
-                          the host dies */
-        u64 room[8];
-    };
+    u32 host_life;    /* the word of a lock that the host holds; the kernel marks it when it dies */
     u32 events;       /* enum events_level: what units record */
     u32 spin;         /* how long to spin before sleeping, in pauses */
     u32 bell;         /* futex; counts requests posted */
@@ -179,7 +195,9 @@ struct control {
     u32 window;    /* how many buffers may be on their way */
     u32 threads;   /* thread numbers given out */
     u32 blocks;    /* blocks ever used are below this */
-    u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
+    u32 follow;    /* whether processes that the program makes are to be traced */
+    u32 untraced;  /* tasks that run natively: no block was free, or processes are not followed */
+    u32 exited;    /* 256 + status, once the process has called exit_group */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 epoch;     /* raised when units are dropped; odd while all of them are. See epoch.c */
@@ -197,9 +215,23 @@ struct control {
     u64 free[(BUFFER_COUNT_LIMIT + 63) / 64]; /* bitmap of free buffers */
     u64 ring[BUFFER_RING];                    /* (sequence + 1) << 16 | buffer, release-stored */
     u32 length[BUFFER_COUNT_LIMIT];           /* bytes used, when published */
-    u32 owner[BUFFER_COUNT_LIMIT];            /* thread number + 1 while claimed, 0 when free */
+    struct {
+        u32 number; /* thread number + 1 while claimed, 0 when free */
+        u32 tid, pid;
+    } owner[BUFFER_COUNT_LIMIT];
 };
 _Static_assert(BUFFER_COUNT_LIMIT <= BUFFER_RING, "all threads may hand over at once");
+
+/* The parts of the shared pages as the program maps them, MAPPED(offset, size, PROT_...); the jump
+ * tables, which are elsewhere, not among them. The pages that threads live in come last: a forked
+ * child replaces all of them, and these are under its feet. */
+#define WIRE_PARTS(MAPPED)                         \
+    MAPPED(WIRE_INDEX_OFF, WIRE_INDEX_SIZE, 1)     \
+    MAPPED(WIRE_TARGET_OFF, WIRE_TARGET_SIZE, 1)   \
+    MAPPED(WIRE_CACHE_OFF, WIRE_CACHE_SIZE, 1 | 4) \
+    MAPPED(WIRE_BUF_OFF, WIRE_BUF_AREA, 1 | 2)     \
+    MAPPED(WIRE_GUEST_OFF, WIRE_GUEST_SIZE, 1 | 4) \
+    MAPPED(WIRE_CTL_OFF, (u64)(WIRE_INDEX_OFF - WIRE_CTL_OFF), 1 | 2)
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 
