@@ -48,6 +48,16 @@ static bool before_prctl(struct thread *t)
     }
 }
 
+/* abort() and its like. */
+static void before_kill(struct thread *t)
+{
+    bool group = t->regs[RAX] == __NR_tgkill;
+    u64 tid = t->regs[group ? RSI : RDI], sig = t->regs[group ? RDX : RSI];
+    if ((u32)tid == t->tid && (!group || (u32)t->regs[RDI] == t->pid) && !t->pending &&
+        signal_is_death(t, (u32)sig))
+        signal_die_by_call(t, (u32)sig);
+}
+
 /* -- Calls about signals ----------------------------------------------------------------------- */
 
 static void do_sigaction(struct thread *t)
@@ -266,6 +276,10 @@ enum call before_syscall(struct thread *t)
         return seccomp_before(t) ? CALL_DONE : CALL_DO;
     case __NR_prctl:
         return before_prctl(t) ? CALL_DONE : CALL_DO;
+    case __NR_tkill:
+    case __NR_tgkill:
+        before_kill(t);
+        return CALL_DO;
     case __NR_rt_sigaction:
         do_sigaction(t);
         return CALL_DONE;

@@ -247,7 +247,7 @@ enter_context:
 
 /* Where on_signal sends a thread, with the program's state in the thread block:
  * a fault in the cache; a stop in native code; a system call that must not begin. */
-    .globl guest_fault, guest_reenter, guest_abandon
+    .globl guest_fault, guest_reenter, guest_abandon, guest_continue
 guest_fault:
     own_stack
     call on_fault
@@ -259,6 +259,12 @@ guest_reenter:
 guest_abandon:
     own_stack
     call on_abandoned
+    jmp resume
+
+/* And where enter_context leads. */
+guest_continue:
+    own_stack
+    call go_on
     jmp resume
 
 /* Memory of the program, which may not be there: 0, or 1 if it is not. on_signal leads faults from guard_begin to
@@ -332,7 +338,7 @@ rewire:
     ret
 5:  ud2
 
-/* Leave for the program's own code at T_PC, with the flags in rsi set besides its own. iretq takes pc, flags and stack
+/* Leave for the program's own code at T_PC, with the flags in rsi set besides its own and code selector rdx. iretq takes pc, flags and stack
  * pointer at once, from our stack. */
     .globl leave_native
 leave_native:
@@ -342,8 +348,7 @@ leave_native:
     push REG(4)
     or %gs:T_FLAGS, %rsi
     push %rsi
-    mov %cs, %rax
-    push %rax
+    push %rdx
     push %gs:T_PC
     push REG(0)
     load_registers

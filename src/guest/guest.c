@@ -17,7 +17,7 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
         signal_restore(t);
     if (!records(t))
         t->app_r11 = t->ptr;
-    leave_native(0, 0);
+    leave_native(0, 0, t->selectors[0]);
 }
 
 /* -- Requests ---------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ void on_gate(struct thread *t)
         leave_for_native(t, NATIVE_host_gone);
     if (t->pending)
         deliver(t);
-    if (t->traced)
+    if (runs_by_steps(t))
         step_native(t);
     set_limit(t);
 }
@@ -150,7 +150,7 @@ void go_on(struct thread *t)
 {
     if (t->pc >= VSYSCALL_PAGE)
         do_vsyscall(t);
-    if (t->traced)
+    if (runs_by_steps(t))
         step_native(t);
     u64 epoch = load_acquire(&control(t)->epoch);
     const struct index_entry *x = epoch & 1 ? 0 : find(t);

@@ -155,6 +155,7 @@ enum {
 #define SS_DISABLE_    2u
 #define SS_AUTODISARM_ 0x80000000u
 
+enum { CODE64 = 0x33, CODE32 = 0x23 };
 enum { STEP_BEGUN = 1, STEP_DONE };
 
 /* Copy between us and the program, whose memory may not be there: nonzero if it is not. */
@@ -184,12 +185,17 @@ void signal_restore(struct thread *t);
 u64 signal_mask(u64 mask);
 /* Take and set an action as the program sees it; new may be NULL. */
 s64 signal_action(struct thread *t, u32 sig, const struct action *new, struct action *old);
+/* Will it die of this signal, sent to itself; and the way to do so. */
+bool signal_is_death(const struct thread *t, u32 sig);
+_Noreturn void signal_die_by_call(struct thread *t, u32 sig);
 bool signal_on_stack(const struct thread *t);
 /* Deliver one of the pending signals at t->pc; returns if none was to be delivered after all. */
 void deliver(struct thread *t);
 _Noreturn void signal_return(struct thread *t);
 _Noreturn void step_native(struct thread *t);
-_Noreturn void leave_native(u64 ignored, u64 more_flags);
+_Noreturn void leave_native(u64 ignored, u64 more_flags, u64 code_selector);
+/* In the cache there is neither the trap flag, nor alignment checking, nor 32-bit code. */
+bool runs_by_steps(const struct thread *t);
 
 /* -- task.c: threads and processes the program makes ------------------------------------------- */
 

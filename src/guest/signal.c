@@ -15,13 +15,13 @@
 #include "guest/frame.h"
 
 enum { TRAP_TRACE_ = 2, SI_KERNEL_ = 0x80 };
-enum { FLAG_TF = 0x100, FLAG_DF = 0x400, FLAG_RF = 0x10000 };
+enum { FLAG_AC = 0x40000, FLAG_TF = 0x100, FLAG_DF = 0x400, FLAG_RF = 0x10000 };
 #define FLAGS_OF_CONTEXT \
     0x50dd5ul /* what rt_sigreturn takes from a context: AC RF OF DF TF SF ZF AF PF CF */
 
 extern const u8 guest_signal[], guest_restorer[], guest_fault[], guest_reenter[], guest_abandon[],
-    resume[], call_window[], guest_syscall_insn[], call_returned[], task_returned[], guard_begin[],
-    guard_end[], guard_fault[];
+    guest_continue[], call_window[], guest_syscall_insn[], call_returned[], task_returned[],
+    guard_begin[], guard_end[], guard_fault[];
 u32 xsave_guarded(u64 to, u64 features);
 _Noreturn void enter_context(const struct context *c);
 
@@ -269,6 +269,7 @@ static void note_arrived(struct thread *t, u32 slot, u32 sig, const u64 *info,
 {
     struct arrived *a = &t->arrived[slot];
     a->sig = sig;
+    a->made = 0;
     a->err = c->r.err;
     a->trapno = c->r.trapno;
     a->cr2 = c->r.cr2;
@@ -353,6 +354,7 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
         if (t->traced) {
             note_arrived(t, ARRIVED_FAULT, sig, info, c);
             t->pending |= 1u << ARRIVED_FAULT;
+            t->traced = (c->r.flags & FLAG_TF) != 0;
         }
         take_native(t, c);
         return send_to(t, c, guest_reenter);
@@ -361,7 +363,7 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
     if (is_in_cache(t, pc)) {
         take_registers(t, c);
         t->ptr = c->r.r11;
-        t->reason = c->r.trapno == 3 || c->r.trapno == 1 ? pc - 1 : pc; /* int3, int1: behind it */
+        t->reason = pc;
         return send_to(t, c, guest_fault);
     }
     t->pending |= 1u << ARRIVED_FAULT;
@@ -512,13 +514,36 @@ static bool put_frame(const struct thread *t, const struct action *act, const st
     return put_xstate(t, xstate) && !copy_out(*frame, &f, size);
 }
 
+/* Will the program die of a signal that it is about to send to itself? */
+bool signal_is_death(const struct thread *t, u32 sig)
+{
+    const u64 cores = SIG_BIT(3) | SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(6) |
+                      SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_);
+    u64 mask = 0;
+    if (sig < 1 || sig > 31 || !(cores & SIG_BIT(sig)) || sighand(t)->action[sig - 1].handler)
+        return false;
+    kernel(__NR_rt_sigprocmask, 0, 0, (u64)(uintptr_t)&mask, 8);
+    return !((mask | t->blocked) & SIG_BIT(sig));
+}
+
+/* Let the program make its last call itself, so that its core shows it there. */
+_Noreturn void signal_die_by_call(struct thread *t, u32 sig)
+{
+    struct action none = {0};
+    set_action(sig, &none);
+    t->pc -= 2;
+    t->result = RESULT_RESTARTED;
+    put_syscall(t, t->regs[RAX]);
+    leave_for_native(t, NATIVE_dying);
+}
+
 /* The program dies of its fault, by the kernel's hand: at the instruction itself where that faults
  * again. */
 static _Noreturn void die_of(struct thread *t, const struct arrived *a)
 {
     struct action none = {0};
     set_action(a->sig, &none);
-    if (a->sig == SIGTRAP_ || a->sig == SIGSYS_)
+    if (a->sig == SIGTRAP_ || a->sig == SIGSYS_ || a->made)
         send_again(a);
     leave_for_native(t, NATIVE_dying);
 }
@@ -529,14 +554,13 @@ static _Noreturn void enter(struct thread *t, u64 mask, u64 xstate)
     struct context c = {.flags = 6,
                         .stack = {t->self + T_SIGNAL_STACK, 0, 0, T_SIGNAL_STACK_SIZE},
                         .mask = mask & ~RESERVED,
-                        .r = {.rip = address(resume),
+                        .r = {.rip = address(guest_continue),
                               .rsp = t->self + T_STACK_TOP,
                               .flags = 0x202,
                               .selectors = {0x33, 0, 0, 0x2b},
                               .fpstate = xstate}};
     t->blocked = mask & RESERVED;
     set_limit(t);
-    go_on(t);
     enter_context(&c);
 }
 
@@ -558,6 +582,7 @@ static _Noreturn void enter_handler(struct thread *t, const struct action *act, 
     t->regs[RSP] = frame;
     t->flags &= ~(u64)(FLAG_DF | FLAG_RF | FLAG_TF);
     t->traced = 0;
+    t->selectors[0] = CODE64;
     t->pc = act->handler;
     put_state(t);
     enter(t, mask, 0);
@@ -567,7 +592,7 @@ static _Noreturn void enter_handler(struct thread *t, const struct action *act, 
 static void make_segv(struct thread *t)
 {
     struct arrived *a = &t->arrived[ARRIVED_FAULT];
-    *a = (struct arrived){.sig = SIGSEGV_, .trapno = 13};
+    *a = (struct arrived){.sig = SIGSEGV_, .made = 1, .trapno = 13};
     a->info[0] = SIGSEGV_;
     a->info[1] = SI_KERNEL_;
     t->pending |= 1u << ARRIVED_FAULT;
@@ -655,7 +680,9 @@ _Noreturn void signal_return(struct thread *t)
         send_again(&t->arrived[ARRIVED_DEFERRED]);
         t->pending &= ~(1u << ARRIVED_DEFERRED);
     }
-    if (copy_in(&c, t->regs[RSP], sizeof c)) {
+    bool there = !copy_in(&c, t->regs[RSP], sizeof c);
+    u16 code = there ? c.r.selectors[0] | 3 : 0;
+    if (code != CODE64 && code != CODE32) {
         put_syscall(t, __NR_rt_sigreturn);
         make_segv(t);
         signal_mask(kernels & ~RESERVED);
@@ -666,6 +693,7 @@ _Noreturn void signal_return(struct thread *t)
     take_native(t, &c);
     t->flags = (own & ~FLAGS_OF_CONTEXT) | (t->flags & FLAGS_OF_CONTEXT);
     t->traced = (c.r.flags & FLAG_TF) != 0;
+    t->selectors[0] = code;
     t->stack.sp = c.stack.sp;
     t->stack.size = c.stack.flags & SS_DISABLE_ ? 0 : c.stack.size;
     t->stack.flags = c.stack.flags;
@@ -720,7 +748,7 @@ void on_fault(struct thread *t)
 
 void on_reenter(struct thread *t)
 {
-    if (t->stepping == STEP_DONE) {
+    if (t->stepping == STEP_DONE || (t->stepping && t->pc != t->target)) {
         put_stepped(t, t->target, t->pc);
         put_state(t);
     }
@@ -749,13 +777,22 @@ void on_abandoned(struct thread *t)
     go_on(t);
 }
 
+bool runs_by_steps(const struct thread *t)
+{
+    return t->traced || t->flags & FLAG_AC || t->selectors[0] != CODE64;
+}
+
 /* Run one instruction of the program natively: it cannot run from the cache, or the program traces
  * itself. */
 _Noreturn void step_native(struct thread *t)
 {
+    if ((u64)((s64)(t->pc << 16) >> 16) != t->pc) /* no processor would go there */
+        make_segv(t);
+    if (t->pending)
+        deliver(t);
     t->stepping = STEP_BEGUN;
     t->target = t->pc;
     if (!records(t))
         t->app_r11 = t->ptr;
-    leave_native(0, FLAG_TF);
+    leave_native(0, FLAG_TF, t->selectors[0]);
 }

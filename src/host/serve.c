@@ -91,12 +91,20 @@ static void note_iterations(struct process *s, const struct thread *t, struct fa
     f->insns++;
 }
 
+/* May it be reported behind its instruction? (int1 is by some processors, int3 by all.) */
+static bool is_trap(const struct thread *t)
+{
+    u64 trapno = t->arrived[ARRIVED_FAULT].trapno;
+    return trapno == 1 || trapno == 3;
+}
+
 /* Put the program's registers right in the thread block, and say what the unit had recorded. */
 static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
 {
     struct fault f;
     const u64 spill[] = {t->spill[0], t->spill[1], t->more_spill[0], t->more_spill[1]};
-    if (!translate_fault(s->translator, cache_pc, &f))
+    bool behind = is_trap(t) && translate_fault(s->translator, cache_pc - 1, &f) && f.trap_len;
+    if (!behind && !translate_fault(s->translator, cache_pc, &f))
         return FAULT_UNKNOWN;
     for (u32 i = 0; i < f.n_loans; i++)
         t->regs[f.loan[i]] = spill[i];
@@ -111,6 +119,10 @@ static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
         t->ptr -= RECORD_SLOTS_AT + 8ul * f.slots;
     if (f.rep.refs)
         note_iterations(s, t, &f);
+    if (behind) {
+        f.pc += f.trap_len;
+        f.insns++;
+    }
     t->pc = f.pc;
     t->partial.unit = f.unit;
     t->partial.insns = f.insns;

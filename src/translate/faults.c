@@ -63,14 +63,11 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
                         .r10_saved = m->flags & MARK_R10,
                         .record_done = m->flags & MARK_DONE,
                         .is_return = m->flags & MARK_RETURN,
+                        .trap_len = m->flags & MARK_AFTER ? x[m->insn].len : 0,
                         .n_loans = m->n_loans};
     memcpy(f->loan, m->loan, sizeof f->loan);
     for (u32 i = 0; i < m->insn; i++)
         f->refs = (u16)(f->refs + x[i].refs);
-    if (m->flags & MARK_AFTER) {
-        f->pc += x[m->insn].len;
-        f->insns++;
-    }
     if (t->config.events == EVENTS_memory)
         describe_rep(t, u, m->insn, f);
     return true;

@@ -60,9 +60,18 @@ static bool writes_segment(const struct insn *in)
     return false;
 }
 
+/* A branch with an operand size prefix: AMD cuts the pc to 16 bits, Intel does not care. */
+static bool is_short_branch(const struct insn *in)
+{
+    return in->z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE &&
+           in->z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE && !in->z.raw.rex.W;
+}
+
 static enum insn_class classify(const struct insn *in)
 {
     bool direct = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    if (is_short_branch(in))
+        return INSN_REFUSED;
     switch (in->z.meta.category) {
     case ZYDIS_CATEGORY_UNCOND_BR:
         if (in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)

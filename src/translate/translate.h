@@ -83,12 +83,13 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
 void translate_drop(struct translator *t, u64 start, u64 end);
 /* What a fault in the cache means to the program. */
 struct fault {
-    u64 pc;   /* the instruction, or the one behind it for a trap */
+    u64 pc;   /* the instruction */
     u32 unit; /* and what was recorded up to it: */
     u16 insns, refs, slots;
     bool r10_saved;   /* the program's r10 is in the thread block */
     bool record_done; /* the record is written and the pointer behind it */
     bool is_return;   /* not the program's fault: its return goes on at the target in the block */
+    u8 trap_len;      /* of an instruction that may trap, which is reported behind it; else 0 */
     u8 n_loans, loan[4]; /* registers whose values are in the spill slots */
     struct rep_fault {
         u8 refs;   /* of a rep instruction, 0 if it is none */

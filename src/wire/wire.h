@@ -54,7 +54,8 @@ enum fault_answer {
 
 /* A signal as it arrived. */
 struct arrived {
-    u32 sig, pad;
+    u32 sig;
+    u32 made;             /* by us, as the kernel would: no instruction faults again */
     u64 err, trapno, cr2; /* of the kernel's frame */
     u64 info[16];
 };
