@@ -314,6 +314,7 @@ static bool send_to(struct thread *t, struct context *c, const u8 *where)
     c->r.rip = address(where);
     c->r.rsp = t->self + T_STACK_TOP;
     c->r.flags = 0x202;
+    c->r.selectors[0] = CODE64;
     return true;
 }
 
@@ -669,6 +670,14 @@ void deliver(struct thread *t)
     set_limit(t);
 }
 
+/* The kernel will load it: it must be there, if there is to be one. */
+static bool has_xstate(const struct context *c)
+{
+    u8 byte;
+    return !c->r.fpstate ||
+           (!copy_in(&byte, c->r.fpstate, 1) && !copy_in(&byte, c->r.fpstate + HEADER_AT - 1, 1));
+}
+
 /* The program's rt_sigreturn: its context lies at rsp. */
 _Noreturn void signal_return(struct thread *t)
 {
@@ -680,8 +689,8 @@ _Noreturn void signal_return(struct thread *t)
         send_again(&t->arrived[ARRIVED_DEFERRED]);
         t->pending &= ~(1u << ARRIVED_DEFERRED);
     }
-    bool there = !copy_in(&c, t->regs[RSP], sizeof c);
-    u16 code = there ? c.r.selectors[0] | 3 : 0;
+    bool good = !copy_in(&c, t->regs[RSP], sizeof c) && has_xstate(&c);
+    u16 code = good ? c.r.selectors[0] | 3 : 0;
     if (code != CODE64 && code != CODE32) {
         put_syscall(t, __NR_rt_sigreturn);
         make_segv(t);
