@@ -14,7 +14,7 @@ echo "${PIPESTATUS[@]}"
 false | true; echo "status $?"
 set -o pipefail; false | true; echo "pipefail $?"; set +o pipefail
 diff <(seq 1 5) <(seq 2 6); echo "diff $?"
-seq 1 3 > >(cat >copy); wait $!; cat copy
+{ seq 1 3; } > >(cat >copy); wait $!; cat copy
 cat <<END | tr a-z A-Z
 here document $((6 * 7)) $(echo nested $(echo twice))
 END
