@@ -7,6 +7,7 @@
 #define CHECK_H
 #define _GNU_SOURCE
 #include <errno.h>
+#include <link.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -184,6 +185,42 @@ static inline uint32_t next_random(uint32_t *state)
     *state ^= *state << 13;
     *state ^= *state >> 17;
     return *state ^= *state << 5;
+}
+
+/* -- Code that is the program's own ----------------------------------------------------------- */
+
+static struct {
+    uintptr_t from, to;
+} own_text[64];
+static int own_texts;
+
+static inline int note_object(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    (void)size, (void)arg;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || own_texts == 64)
+            continue;
+        own_text[own_texts].from = object->dlpi_addr + part->p_vaddr;
+        own_text[own_texts++].to = object->dlpi_addr + part->p_vaddr + part->p_memsz;
+    }
+    return 0;
+}
+
+/* Learn where the code of the program, its libraries and the vdso is. */
+static inline void note_text(void)
+{
+    own_texts = 0;
+    dl_iterate_phdr(note_object, NULL);
+}
+
+/* Whether a pc that a handler found is one that the program could have. */
+static inline bool is_own_text(uintptr_t pc)
+{
+    for (int i = 0; i < own_texts; i++)
+        if (pc >= own_text[i].from && pc < own_text[i].to)
+            return true;
+    return false;
 }
 
 /* -- Faults -------------------------------------------------------------------------------- */
