@@ -182,6 +182,21 @@ static inline bool is_blocked(int sig)
     return sigismember(&set, sig) == 1;
 }
 
+/* A timer that fires once and is set again by its handler: however slow handlers are, the program goes on between them. */
+static timer_t pulse_timer;
+
+static inline void pulse_start(int sig)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = sig};
+    must(!timer_create(CLOCK_MONOTONIC, &event, &pulse_timer), "create a timer");
+}
+
+static inline void pulse_in(long ns)
+{
+    struct itimerspec once = {.it_value.tv_nsec = ns};
+    timer_settime(pulse_timer, 0, &once, NULL);
+}
+
 /* A value that differs from round to round the same way in every run. */
 static inline uint32_t next_random(uint32_t *state)
 {
