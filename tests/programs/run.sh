@@ -9,6 +9,7 @@
 # with 77. Lines near the top of a source:
 #   /* build: OPTIONS */      more options for the compiler
 #   /* long: ARGUMENTS */     what `all` runs it with
+#   /* untraced: WHY */       a part of it runs outside gait; everywhere else that is a failure
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$root/build/programs
@@ -52,7 +53,11 @@ try() {
     [ $status -ne 124 ] || { echo "still runs after $limit s"; return 1; }
     [ $status -eq 0 ] || { echo "status $status, natively 0: $(head -n 1 "$at.err")"; return 1; }
     cmp -s "$work/$name.native" "$at.out" || { echo "prints something else: $(diff "$work/$name.native" "$at.out" | sed -n 2p)"; return 1; }
+    why=$(sed -n '/untraced/p' "$at.err" | head -n 1)
+    [ -z "$why" ] || [ -n "$untraced" ] || { echo "$why"; return 1; }
     "$gait" verify "$at.gait" >"$at.verify" 2>&1 || { echo "verify: $(tail -n 1 "$at.verify")"; return 1; }
+    tasks=$("$gait" info "$at.gait" 2>&1 | sed -n 's/^untraced_tasks *//p')
+    [ "${tasks:-0}" = 0 ] || [ -n "$untraced" ] || { echo "$tasks tasks are not in the trace"; return 1; }
     rm -f "$at.gait" "$at.out" "$at.err" "$at.verify"
 }
 
@@ -62,8 +67,9 @@ run_one() {
     long=$(line_of long "$name")
     [ $mode = all ] && [ -n "$long" ] && limit=300 arguments=$long
     build=$(line_of build "$name")
+    untraced=$(line_of untraced "$name")
     # shellcheck disable=SC2086
-    if ! ${CC:-gcc} -O2 -Wall -Wextra -pthread -o "$work/$name" "$root/tests/programs/$name.c" $build -lm; then
+    if ! ${CC:-gcc} -O2 -Wall -Wextra -Wno-clobbered -pthread -o "$work/$name" "$root/tests/programs/$name.c" $build -lm; then
         echo "not ok $name: does not build"
         return
     fi
