@@ -86,7 +86,7 @@ static void operands(long *block, int salt)
                  : "r"(&block[19])
                  : "rsi", "rdi", "memory");
     CHECK_IS(block[19], 1000 * salt + 18);
-    asm volatile("lea %%gs:160, %0" : "=r"(a)); /* lea has no segment */
+    asm volatile(".byte 0x65\n\tlea 160, %0" : "=r"(a)); /* lea has no segment */
     CHECK_IS(a, 160);
     asm volatile("cmpxchg16b %%gs:160"
                  : "=a"(a), "=d"(b)
@@ -116,8 +116,7 @@ static void *in_thread(void *arg)
 {
     long block[32];
     int salt = (int)(long)arg;
-    CHECK_IS(get(),
-             0); /* this machine gives a new thread the base of its maker, or none: see main */
+    CHECK_IS(get(), 0); /* as its maker had it */
     set(block);
     for (int i = 0; i < 100; i++) {
         operands(block, salt);
