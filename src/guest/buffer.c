@@ -53,13 +53,16 @@ static u64 buffer_start(const struct thread *t, u32 i)
 void publish_buffer(struct thread *t)
 {
     struct control *c = control(t);
-    store_relaxed(&c->length[t->buffer], (u32)(t->ptr - buffer_start(t, t->buffer)));
+    u32 buffer = t->buffer;
+    store_relaxed(&c->length[buffer], (u32)(t->ptr - buffer_start(t, buffer)));
+    /* First: if the thread is killed here, nobody may publish it once more. */
+    store_relaxed(&t->buffer, NO_BUFFER);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     u64 seq = __atomic_fetch_add(&c->published, 1, __ATOMIC_SEQ_CST);
-    store_release(&c->ring[seq % BUFFER_RING], (seq + 1) << 16 | t->buffer);
+    store_release(&c->ring[seq % BUFFER_RING], (seq + 1) << 16 | buffer);
     __atomic_fetch_add(&c->drain_bell, 1, __ATOMIC_SEQ_CST);
     if (load_relaxed(&c->drain_sleeps))
         futex_wake(&c->drain_bell);
-    t->buffer = NO_BUFFER;
 }
 
 /* Where the records of a thread that is no more end: buffers are handed out zeroed, and a header is

@@ -18,14 +18,14 @@
 #define WIRE_GUEST_OFF  0x0
 #define WIRE_GUEST_SIZE 0x20000
 #define WIRE_CTL_OFF    (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
-#define WIRE_CTL_SIZE   0x20000
+#define WIRE_CTL_SIZE   0x140000
 #define WIRE_THREAD_OFF (WIRE_CTL_OFF + WIRE_CTL_SIZE)
 /* One thread's block: the struct, then the stack on which the kernel starts our signal handler, then
  * the guest's own stack, both growing down. Its address is a multiple of its size, so that the
  * handler finds it from the stack pointer. */
 #define WIRE_THREAD_SIZE 0x10000
 #define WIRE_THREADS     512
-#define WIRE_INDEX_OFF   0x2100000
+#define WIRE_INDEX_OFF   0x2200000
 #define WIRE_INDEX_LOG2  20
 #define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
 #define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)

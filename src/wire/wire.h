@@ -75,7 +75,7 @@ struct sighand {
     u32 lock;
     struct action action[64];
 };
-enum { SIGHANDS = 32 };
+enum { SIGHANDS = WIRE_THREADS };
 
 /* What a task is to the one that made it. */
 enum task_kind {
