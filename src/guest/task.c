@@ -11,6 +11,7 @@ enum {
     CLONE_SIGHAND_ = 0x800,
     CLONE_VFORK_ = 0x4000,
     CLONE_THREAD_ = 0x10000,
+    COPY_TRIES = 1000,
 };
 
 static struct thread *block_at(const struct thread *t, u32 i)
@@ -66,6 +67,18 @@ static enum task_kind kind_of(u64 flags)
     return !(flags & CLONE_VM_) ? TASK_fork : flags & CLONE_THREAD_ ? TASK_thread : TASK_sharer;
 }
 
+/* There is room for few copies of actions, but a forked child needs its one only until it has pages of
+ * its own. */
+static bool inherit_signals(struct thread *x, const struct thread *t, u64 flags)
+{
+    for (u32 i = 0; i < COPY_TRIES; i++) {
+        if (signal_inherit(x, t, flags & CLONE_SIGHAND_))
+            return true;
+        kernel(__NR_sched_yield, 0, 0, 0, 0);
+    }
+    return false;
+}
+
 /* Make a block with which a task made by this system call can start: it resumes where we do. */
 static u64 prepare_block(struct thread *t, u64 flags)
 {
@@ -74,7 +87,7 @@ static u64 prepare_block(struct thread *t, u64 flags)
     if (!x)
         return 1;
     x->made = kind_of(flags);
-    if (!signal_inherit(x, t, flags & CLONE_SIGHAND_)) {
+    if (!inherit_signals(x, t, flags)) {
         store_release(&x->in_use, 0);
         return 1;
     }
@@ -101,6 +114,7 @@ static u64 prepare_block(struct thread *t, u64 flags)
     x->number =
         x->made == TASK_fork ? NO_NUMBER - 1 : __atomic_fetch_add(&c->threads, 1, __ATOMIC_RELAXED);
     t->made_number = x->number;
+    t->made_flags = flags;
     note_block(c, x->block);
     return (u64)(uintptr_t)x;
 }
@@ -143,11 +157,21 @@ bool makes_task(u64 nr)
 
 /* -- After, in the parent ---------------------------------------------------------------------- */
 
+/* Was a child killed? It is left for the program to find. */
+static bool has_ended(u64 pid)
+{
+    enum { P_PID_ = 1, SI_PID_AT = 3 };
+    u32 info[32] = {0};
+    u64 how = 4 | 1 | 0x01000000 | 0x40000000; /* WEXITED, WNOHANG, WNOWAIT, __WALL */
+    s64 r = kernel6(__NR_waitid, P_PID_, pid, (u64)(uintptr_t)info, how, 0, 0);
+    return r == 0 && info[SI_PID_AT] == pid;
+}
+
 /* Wait until a task that runs natively needs our block no more. It cannot be held up for long on its way
  * there, and a child of vfork has come there long ago. */
 static void wait_for_native(struct thread *t)
 {
-    while (load_acquire(&t->cloning))
+    while (load_acquire(&t->cloning) && !has_ended(t->result))
         kernel(__NR_sched_yield, 0, 0, 0, 0);
     __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
 }
@@ -160,6 +184,7 @@ static void take_back(struct thread *x, u32 number)
                                      __ATOMIC_RELAXED))
         return;
     publish_left_buffer(x);
+    x->inside = x->looking = 0;
     signal_leave(x);
     store_release(&x->in_use, 0);
 }
@@ -173,7 +198,7 @@ void finish_task(struct thread *t)
     } else if (failed(t)) {
         signal_leave(x);
         store_release(&x->in_use, 0);
-    } else if ((task_flags(t) & CLONE_VFORK_) && (task_flags(t) & CLONE_VM_)) {
+    } else if (t->made_flags & CLONE_VFORK_ && t->made_flags & CLONE_VM_) {
         take_back(x, t->made_number);
     }
     t->cloning = 0;

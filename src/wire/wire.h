@@ -75,7 +75,7 @@ struct sighand {
     u32 lock;
     struct action action[64];
 };
-enum { SIGHANDS = 32 };
+enum { SIGHANDS = 48 };
 
 /* What a task is to the one that made it. */
 enum task_kind {
@@ -133,6 +133,7 @@ struct thread {
     u32 execing;  /* the host was told of the execve */
     u32 made_by;  /* pid of the task that made this one */
     u32 made_number; /* number of the last task that this one made */
+    u64 made_flags; /* ... and the flags of its clone, which the program may since have overwritten */
     u64 task_mask;
 
     /* Signals; see guest/signal.c. */
