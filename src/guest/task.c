@@ -224,6 +224,7 @@ const struct {
 static void become_process(struct thread *t)
 {
     static const char name[] = "gait";
+    allow_tracer(t);
     s64 fd = kernel(__NR_memfd_create, (u64)(uintptr_t)name, 1 /* MFD_CLOEXEC */, 0, 0);
     if (fd >= 0) {
         if (ask_range(t, REQ_adopt, t->pid, (u64)fd))

@@ -82,7 +82,7 @@ void process_free(struct process *p)
 
 void process_begin(struct process *p)
 {
-    vec_push(&p->sharers, ((struct sharer){p->pid, p->number}));
+    vec_push(&p->sharers, ((struct sharer){p->seen, p->number}));
     begin_life(p);
     serve_begin(p);
     modules_note(p);

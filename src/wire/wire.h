@@ -199,6 +199,7 @@ struct control {
     u32 blocks;    /* blocks ever used are below this */
     u32 follow;    /* whether processes that the program makes are to be traced */
     u32 untraced;  /* tasks that run natively: no block was free, or processes are not followed */
+    u32 tracer;    /* pid that must be allowed to trace (Yama), or 0 */
     u32 exited;    /* 256 + status, once the process has called exit_group */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
