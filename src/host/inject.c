@@ -294,7 +294,7 @@ static void fill_thread(struct process *p, const struct user_regs_struct *r)
     t->pc = r->rip;
     t->self = p->base + WIRE_THREAD_OFF;
     t->app_gs = r->gs_base;
-    t->jump_mask = JUMP_MASK;
+    t->jump_mask = translator_jump_mask(p->translator);
     t->buffer = NO_BUFFER;
     t->tid = t->pid = (u32)p->seen;
     t->in_use = 1;
@@ -344,7 +344,6 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     t->number = 0;
     t->made = TASK_thread;
     t->buffer = NO_BUFFER;
-    t->jump_mask = JUMP_MASK;
     t->req_state = REQ_IDLE;
     t->cloning = 0;
     t->in_use = 1;
