@@ -114,13 +114,20 @@ static bool pass_on(struct process *p)
     return false;
 }
 
-/* A child may be on its way to us, with a block of its maker's, when the maker ends. */
+/* A child that begins on a block of its maker's, and has not got far enough to tell its pid. */
+static bool is_beginning(const struct thread *t)
+{
+    u32 made = load_relaxed(&t->made);
+    return load_relaxed(&t->in_use) &&
+           (made == TASK_fork ||
+            (made == TASK_sharer && load_relaxed(&t->pid) == load_relaxed(&t->made_by)));
+}
+
 static bool expects_child(const struct process *p)
 {
     u32 blocks = MIN(load_relaxed(&p->control->blocks), (u32)WIRE_THREADS);
     for (u32 i = 0; i < blocks; i++)
-        if (load_relaxed(&process_thread(p, i)->in_use) &&
-            load_relaxed(&process_thread(p, i)->made) == TASK_fork)
+        if (is_beginning(process_thread(p, i)))
             return true;
     return false;
 }
@@ -147,7 +154,10 @@ static void look_at_lingering(struct run *r)
 {
     for (size_t i = r->processes.n; i-- > 0;) {
         struct process *p = r->processes.v[i];
-        if (p->lingers_until && (!expects_child(p) || milliseconds() > p->lingers_until))
+        if (!p->lingers_until || (expects_child(p) && milliseconds() < p->lingers_until))
+            continue;
+        p->lingers_until = 0;
+        if (!pass_on(p))
             process_end(p);
     }
 }
