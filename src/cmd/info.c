@@ -124,6 +124,17 @@ static void print_words(char *const *v)
         printf(" %s", *v);
 }
 
+/* As many of the words as fit into a line of the tree. */
+static void print_some_words(char *const *v)
+{
+    size_t room = 100;
+    for (; v && *v && strlen(*v) < room; v++) {
+        printf(" %s", *v);
+        room -= strlen(*v) + 1;
+    }
+    fputs(v && *v ? " ..." : "", stdout);
+}
+
 static void print_process(const struct contents *c, u32 i, u32 depth)
 {
     const struct trace_process *p = &c->trace->processes.v[i];
@@ -139,7 +150,7 @@ static void print_process(const struct contents *c, u32 i, u32 depth)
         print_ending(p->ending, p->status);
     }
     fputs(p->argv && p->argv[0] ? ":" : "", stdout);
-    print_words(p->argv);
+    print_some_words(p->argv);
     putchar('\n');
 }
 

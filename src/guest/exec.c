@@ -64,6 +64,13 @@ static bool gives_privileges(const struct file *f)
     return uid || gid || (has_capabilities(f) && kernel(__NR_geteuid, 0, 0, 0, 0) != 0);
 }
 
+void allow_tracer(const struct thread *t)
+{
+    enum { PR_SET_PTRACER_ = 0x59616d61 };
+    if (control(t)->tracer)
+        kernel(__NR_prctl, PR_SET_PTRACER_, control(t)->tracer, 0, 0);
+}
+
 /* If the call succeeds, this memory is gone: hand over what is in it. */
 void before_exec(struct thread *t)
 {
@@ -73,8 +80,10 @@ void before_exec(struct thread *t)
     if (records(t))
         publish_buffer(t);
     t->execing = 1;
-    if (control(t)->follow)
-        ask_range(t, REQ_exec, t->tid, gives_privileges(&f) ? EXEC_privileged : EXEC_plain);
+    if (!control(t)->follow)
+        return;
+    allow_tracer(t);
+    ask_range(t, REQ_exec, t->tid, gives_privileges(&f) ? EXEC_privileged : EXEC_plain);
 }
 
 bool after_exec(struct thread *t)

@@ -207,6 +207,9 @@ void finish_task(struct thread *t);
 /* Let signals come again that were held back while a task was made. */
 void release_signals(struct thread *t);
 
+/* Allow the host to trace us, where it takes more than being the same user. */
+void allow_tracer(const struct thread *t);
+
 /* -- exec.c: new images ------------------------------------------------------------------------ */
 
 void before_exec(struct thread *t);

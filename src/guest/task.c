@@ -101,6 +101,7 @@ static u64 prepare_block(struct thread *t, u64 flags)
     x->number =
         x->made == TASK_fork ? NO_NUMBER - 1 : __atomic_fetch_add(&c->threads, 1, __ATOMIC_RELAXED);
     t->made_number = x->number;
+    t->made_flags = flags;
     note_block(c, x->block);
     return (u64)(uintptr_t)x;
 }
@@ -143,11 +144,21 @@ bool makes_task(u64 nr)
 
 /* -- After, in the parent ---------------------------------------------------------------------- */
 
+/* Was a child killed? It is left for the program to find. */
+static bool has_ended(u64 pid)
+{
+    enum { P_PID_ = 1, SI_PID_AT = 3 };
+    u32 info[32] = {0};
+    u64 how = 4 | 1 | 0x01000000 | 0x40000000; /* WEXITED, WNOHANG, WNOWAIT, __WALL */
+    s64 r = kernel6(__NR_waitid, P_PID_, pid, (u64)(uintptr_t)info, how, 0, 0);
+    return r == 0 && info[SI_PID_AT] == pid;
+}
+
 /* Wait until a task that runs natively needs our block no more. It cannot be held up for long on its way
  * there, and a child of vfork has come there long ago. */
 static void wait_for_native(struct thread *t)
 {
-    while (load_acquire(&t->cloning))
+    while (load_acquire(&t->cloning) && !has_ended(t->result))
         kernel(__NR_sched_yield, 0, 0, 0, 0);
     __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
 }
@@ -160,6 +171,7 @@ static void take_back(struct thread *x, u32 number)
                                      __ATOMIC_RELAXED))
         return;
     publish_left_buffer(x);
+    x->inside = x->looking = 0;
     signal_leave(x);
     store_release(&x->in_use, 0);
 }
@@ -173,7 +185,7 @@ void finish_task(struct thread *t)
     } else if (failed(t)) {
         signal_leave(x);
         store_release(&x->in_use, 0);
-    } else if ((task_flags(t) & CLONE_VFORK_) && (task_flags(t) & CLONE_VM_)) {
+    } else if (t->made_flags & CLONE_VFORK_ && t->made_flags & CLONE_VM_) {
         take_back(x, t->made_number);
     }
     t->cloning = 0;
@@ -199,6 +211,7 @@ const struct {
 static void become_process(struct thread *t)
 {
     static const char name[] = "gait";
+    allow_tracer(t);
     s64 fd = kernel(__NR_memfd_create, (u64)(uintptr_t)name, 1 /* MFD_CLOEXEC */, 0, 0);
     if (fd >= 0) {
         if (ask_range(t, REQ_adopt, t->pid, (u64)fd))

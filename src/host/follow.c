@@ -39,10 +39,24 @@ static bool has_pages(const struct process *p, pid_t pid)
     return found;
 }
 
-/* Who a task is, it says itself: believe it only if it runs on the process's memory. */
 static bool is_task_of(const struct process *p, pid_t tid)
 {
     return tid > 0 && (syscall(SYS_kcmp, p->pid, tid, KCMP_VM, 0, 0) == 0 || has_pages(p, tid));
+}
+
+/* Who a task is, it says itself: believe it only if it runs on the process's memory. 0 if none does. */
+static pid_t find_task(const struct process *p, pid_t seen)
+{
+    struct pids pids = {0};
+    pid_t tid = 0;
+    if (p->pid == p->seen && is_task_of(p, seen))
+        return seen;
+    pids_find(p->pid, seen, &pids);
+    for (size_t i = 1; i < pids.n && !tid; i++)
+        if (is_task_of(p, pids.v[i]))
+            tid = pids.v[i];
+    vec_fini(&pids);
+    return tid;
 }
 
 /* -- Ends --------------------------------------------------------------------------------------- */
@@ -76,7 +90,7 @@ static void note_end(struct process *p)
         ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
         code = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
-    tracks_end(r, tracks_sharer(p, p->pid), ending, code);
+    tracks_end(r, tracks_sharer(p, p->seen), ending, code);
 }
 
 /* Another process may still run on the pages: then they are its own from now on. */
@@ -86,27 +100,34 @@ static bool pass_on(struct process *p)
     for (u32 i = 0; i < blocks; i++) {
         const struct thread *t = process_thread(p, i);
         pid_t pid = (pid_t)load_relaxed(&t->pid);
-        if (!load_relaxed(&t->in_use) || pid == p->pid || pid <= 0 || !has_pages(p, pid))
+        if (!load_relaxed(&t->in_use) || pid == p->seen || pid <= 0 || !has_pages(p, pid))
             continue;
         int fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (fd < 0)
             continue;
         close(p->pid_fd);
         p->pid_fd = fd;
-        p->pid = pid;
+        p->pid = p->seen = pid;
         follow_watch(p);
         return true;
     }
     return false;
 }
 
-/* A child may be on its way to us, with a block of its maker's, when the maker ends. */
+/* A child that begins on a block of its maker's, and has not got far enough to tell its pid. */
+static bool is_beginning(const struct thread *t)
+{
+    u32 made = load_relaxed(&t->made);
+    return load_relaxed(&t->in_use) &&
+           (made == TASK_fork ||
+            (made == TASK_sharer && load_relaxed(&t->pid) == load_relaxed(&t->made_by)));
+}
+
 static bool expects_child(const struct process *p)
 {
     u32 blocks = MIN(load_relaxed(&p->control->blocks), (u32)WIRE_THREADS);
     for (u32 i = 0; i < blocks; i++)
-        if (load_relaxed(&process_thread(p, i)->in_use) &&
-            load_relaxed(&process_thread(p, i)->made) == TASK_fork)
+        if (is_beginning(process_thread(p, i)))
             return true;
     return false;
 }
@@ -133,7 +154,10 @@ static void look_at_lingering(struct run *r)
 {
     for (size_t i = r->processes.n; i-- > 0;) {
         struct process *p = r->processes.v[i];
-        if (p->lingers_until && (!expects_child(p) || milliseconds() > p->lingers_until))
+        if (!p->lingers_until || (expects_child(p) && milliseconds() < p->lingers_until))
+            continue;
+        p->lingers_until = 0;
+        if (!pass_on(p))
             process_end(p);
     }
 }
@@ -155,22 +179,40 @@ static void process_died(struct process *p)
 
 /* -- Forked children ---------------------------------------------------------------------------- */
 
+/* Make pages for the child that holds this memfd. */
+static struct process *enter_child(struct process *parent, u32 block, pid_t pid, int fd)
+{
+    struct pids pids = {0};
+    struct process *p = NULL;
+    struct err why;
+    vec_push(&pids, pid);
+    for (size_t i = 0; i < pids.n && !p; i++) {
+        p = process_new(parent->run, pids.v[i]);
+        p->seen = pid;
+        if (inject_adopt(p, parent, block, fd, &why) < 0) {
+            process_free(p);
+            p = NULL;
+        }
+        if (!p && i == 0)
+            pids_find(parent->pid, pid, &pids);
+    }
+    vec_fini(&pids);
+    return p;
+}
+
 static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
 {
     struct run *r = parent->run;
     pid_t maker = (pid_t)load_relaxed(&process_thread(parent, block)->made_by);
     struct trace_process x = {
         .pid = (u32)pid, .from = tracks_sharer(parent, maker), .how = TRACE_BY_fork};
-    struct process *p = process_new(r, pid);
-    struct err why;
-    bool good = inject_adopt(p, parent, block, fd, &why) == 0;
-    if (!good)
+    struct process *p = enter_child(parent, block, pid, fd);
+    if (!p)
         x.untraced = TRACE_UNTRACED_closed;
-    p->number = tracks_process(r, &x);
-    if (!good) {
-        process_free(p);
+    u32 number = tracks_process(r, &x);
+    if (!p)
         return 0;
-    }
+    p->number = number;
     process_begin(p);
     process_serve(p);
     return 1;
@@ -191,11 +233,11 @@ static void forget_execing(struct run *r, struct execing *x)
     *x = r->execing.v[--r->execing.n];
 }
 
-static u64 exec_begins(struct process *p, u32 block, pid_t tid, u32 kind)
+static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
 {
     struct run *r = p->run;
-    pid_t pid = (pid_t)load_relaxed(&process_thread(p, block)->pid);
-    if (!is_task_of(p, tid) || find_execing(r, tid))
+    pid_t pid = (pid_t)load_relaxed(&process_thread(p, block)->pid), tid = find_task(p, seen);
+    if (!tid || find_execing(r, tid))
         return 0;
     struct execing x = {.process = p, .block = block, .tid = tid, .from = tracks_sharer(p, pid)};
     if (kind == EXEC_privileged)
@@ -207,16 +249,20 @@ static u64 exec_begins(struct process *p, u32 block, pid_t tid, u32 kind)
 }
 
 /* The call came back. Let the thread go, then answer it. */
-static void exec_failed(struct run *r, struct thread *t, pid_t tid)
+static void exec_failed(struct process *p, u32 block)
 {
-    struct execing *x = find_execing(r, tid);
-    if (x && !x->untraced && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0) {
+    struct run *r = p->run;
+    struct execing *x = NULL;
+    for (size_t i = 0; i < r->execing.n && !x; i++)
+        if (r->execing.v[i].process == p && r->execing.v[i].block == block)
+            x = &r->execing.v[i];
+    if (x && !x->untraced && ptrace(PTRACE_INTERRUPT, x->tid, 0, 0) == 0) {
         x->detaching = true;
         return;
     }
     if (x)
         forget_execing(r, x);
-    process_answer(t, 1);
+    process_answer(process_thread(p, block), 1);
 }
 
 static void let_go(struct run *r, struct execing *x, int sig)
@@ -280,9 +326,8 @@ static void exec_happened(struct run *r, pid_t pid)
     }
     enum trace_untraced why;
     struct process *p = enter_image(r, pid, &why);
-    struct trace_process t = {
-        .pid = (u32)pid, .from = x->from, .how = TRACE_BY_exec, .untraced = why};
-    u32 number = tracks_image(r, &t);
+    struct trace_process t = {.from = x->from, .how = TRACE_BY_exec, .untraced = why};
+    u32 number = tracks_image(r, &t, pid);
     struct err e;
     if (p) {
         p->number = number;
@@ -302,11 +347,10 @@ static void look_at_untraced(struct run *r)
         struct execing *x = &r->execing.v[i];
         if (!x->untraced || has_pages(x->process, x->tid))
             continue;
-        pid_t pid = (pid_t)load_relaxed(&process_thread(x->process, x->block)->pid);
-        struct trace_process t = {
-            .pid = (u32)pid, .from = x->from, .how = TRACE_BY_exec, .untraced = x->untraced};
-        tracks_image(r, &t);
-        exec_done(r, x, pid);
+        bool shares = load_relaxed(&process_thread(x->process, x->block)->made) == TASK_sharer;
+        struct trace_process t = {.from = x->from, .how = TRACE_BY_exec, .untraced = x->untraced};
+        tracks_image(r, &t, x->tid);
+        exec_done(r, x, shares ? 0 : x->process->pid);
     }
 }
 
@@ -392,7 +436,7 @@ static void handle(const struct posted *x)
     else if (kind == REQ_exec)
         process_answer(t, exec_begins(p, x->block, (pid_t)arg, (u32)end));
     else
-        exec_failed(p->run, t, (pid_t)arg);
+        exec_failed(p, x->block);
 }
 
 /* -- The loop ----------------------------------------------------------------------------------- */

@@ -99,8 +99,8 @@ static int begin(struct run *r, struct err *e)
     }
     r->root = p->pid;
     if (inject(p, e) == 0) {
-        struct trace_process x = {.pid = (u32)p->pid, .how = TRACE_BY_command};
-        p->number = tracks_image(r, &x);
+        struct trace_process x = {.how = TRACE_BY_command};
+        p->number = tracks_image(r, &x, p->pid);
         process_begin(p);
         if (inject_release(p, e) == 0) {
             process_serve(p);

@@ -252,6 +252,18 @@ static void place_guest(struct process *p)
                                      .stale = at + head[10]};
 }
 
+/* Where the Yama module lets a task be traced only by those it descends from, an orphan must allow it. */
+static bool yama_restricts(void)
+{
+    char scope = 0;
+    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool known = read(fd, &scope, 1) == 1;
+    close(fd);
+    return known && scope == '1';
+}
+
 static void fill_control(struct process *p)
 {
     struct control *c = p->control = (struct control *)(p->wire + WIRE_CTL_OFF);
@@ -264,6 +276,7 @@ static void fill_control(struct process *p)
     p->buffer_size = c->buffer_size;
     c->threads = c->blocks = 1;
     c->follow = p->run->options->follow;
+    c->tracer = yama_restricts() ? (u32)getpid() : 0;
     p->n_buffers = (u32)MIN(WIRE_BUF_AREA / c->buffer_size, (u64)BUFFER_COUNT_LIMIT);
     for (u32 i = 0; i < p->n_buffers; i++)
         c->free[i / 64] |= 1ull << (i % 64);
@@ -281,9 +294,9 @@ static void fill_thread(struct process *p, const struct user_regs_struct *r)
     t->pc = r->rip;
     t->self = p->base + WIRE_THREAD_OFF;
     t->app_gs = r->gs_base;
-    t->jump_mask = JUMP_MASK;
+    t->jump_mask = translator_jump_mask(p->translator);
     t->buffer = NO_BUFFER;
-    t->tid = t->pid = (u32)p->pid;
+    t->tid = t->pid = (u32)p->seen;
     t->in_use = 1;
 }
 
@@ -311,6 +324,7 @@ static int open_memory(struct process *p, struct err *e)
 
 int inject(struct process *p, struct err *e)
 {
+    p->seen = pids_seen(p->pid);
     if (open_memory(p, e) < 0 || choose_addresses(p, e) < 0 || share_pages(p, e) < 0)
         return -1;
     place_guest(p);
@@ -330,7 +344,6 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     t->number = 0;
     t->made = TASK_thread;
     t->buffer = NO_BUFFER;
-    t->jump_mask = JUMP_MASK;
     t->req_state = REQ_IDLE;
     t->cloning = 0;
     t->in_use = 1;
@@ -338,6 +351,7 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     t->looking = 0;
     t->n_requests = t->n_gates = t->n_indirect_misses = t->n_return_misses = t->n_syscalls = 0;
     p->control->blocks = block + 1;
+    p->control->brk = parent->control->brk;
 }
 
 /* The signal actions that the child's maker copied for it become its own. */

@@ -43,6 +43,8 @@ static void end_life(struct process *p)
         at = at->next;
     if (at->next == node)
         at->next = node->next;
+    /* Should a task still run on these pages, nobody will answer it. */
+    __atomic_fetch_or(&p->control->host_life, FUTEX_OWNER_DIED, __ATOMIC_SEQ_CST);
 }
 
 /* -- Make and unmake ---------------------------------------------------------------------------- */
@@ -65,7 +67,8 @@ void process_free(struct process *p)
     if (p->translator)
         translator_free(p->translator);
     if (p->wire) {
-        end_life(p);
+        if (p->control)
+            end_life(p);
         munmap(p->wire - WIRE_NODE_ROOM, WIRE_NODE_ROOM + WIRE_SIZE);
     }
     if (p->mem_fd >= 0)
@@ -82,7 +85,7 @@ void process_free(struct process *p)
 
 void process_begin(struct process *p)
 {
-    vec_push(&p->sharers, ((struct sharer){p->pid, p->number}));
+    vec_push(&p->sharers, ((struct sharer){p->seen, p->number}));
     begin_life(p);
     serve_begin(p);
     modules_note(p);

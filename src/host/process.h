@@ -99,7 +99,7 @@ struct track {
 
 /* A process of the trace that runs on another's pages: made by vfork or its like. */
 struct sharer {
-    pid_t pid;
+    pid_t pid; /* as it sees itself */
     u32 number;
 };
 
@@ -107,6 +107,7 @@ struct process {
     struct run *run;
     u32 number; /* in the trace */
     pid_t pid;
+    pid_t seen;         /* pid as the process itself sees it: in its own namespace */
     int pid_fd, mem_fd; /* /proc/PID/mem, opened while we might */
     u8 *wire;           /* our mapping of the shared pages */
     struct control *control;
@@ -203,13 +204,23 @@ void follow_post(struct process *p, u32 block);
 
 /* tracks.c: who is who in the trace. Each process and thread gets its number here. */
 u32 tracks_process(struct run *r, struct trace_process *x);
-/* The same, with image and arguments as the kernel tells them. */
-u32 tracks_image(struct run *r, struct trace_process *x);
+/* The same, with pid, image and arguments as the kernel tells them of our task `pid`. */
+u32 tracks_image(struct run *r, struct trace_process *x, pid_t pid);
 void tracks_end(struct run *r, u32 number, u32 ending, u32 status);
 /* The process of the trace that a task with this pid is, on these pages. */
 u32 tracks_sharer(struct process *p, pid_t pid);
 /* The number of a thread; with the writer's lock held. -1 with the writer's error. */
 s64 tracks_thread(struct process *p, u32 local, u32 tid, u32 pid);
+
+/* pids.c: what a task calls itself. */
+pid_t pids_seen(pid_t pid);
+struct pids {
+    pid_t *v;
+    size_t n, cap;
+};
+/* Which tasks may be meant by what calls itself `seen`, in the process with this pid or made by it. The
+ * first is the task that we call so. */
+void pids_find(pid_t pid, pid_t seen, struct pids *found);
 
 /* drain.c: start the threads that empty published buffers; stop them when the program has ended,
  * and empty what is left. */

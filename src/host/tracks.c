@@ -77,14 +77,15 @@ static char **split(char *text, size_t size)
     return v.v;
 }
 
-u32 tracks_image(struct run *r, struct trace_process *x)
+u32 tracks_image(struct run *r, struct trace_process *x, pid_t pid)
 {
     char path[64], exe[PATH_MAX] = "";
     size_t size;
-    snprintf(path, sizeof path, "/proc/%u/exe", x->pid);
+    x->pid = (u32)pids_seen(pid);
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
     if (readlink(path, exe, sizeof exe - 1) < 0)
         exe[0] = 0;
-    snprintf(path, sizeof path, "/proc/%u/cmdline", x->pid);
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     char *line = slurp(path, &size);
     x->path = exe;
     x->argv = split(line, size);

@@ -134,16 +134,69 @@ static struct index_entry *index_entry(struct translator *t, struct place *p)
     return &v[p->index - 1];
 }
 
+/* The jump tables begin small and grow with the number of units: most processes are short, and filling
+ * the whole tables would be most of what they cost. A thread may go on with a smaller mask for a while: it
+ * finds other entries, and doors verify. So a unit that is dropped is looked for under every mask there
+ * was. Without bmi2 the emitted code takes the low 16 bits. */
+enum { JUMP_FIRST = (1 << 12) - 1, JUMP_STEP = 3 };
+
+static u64 *jump_table(struct translator *t)
+{
+    return (u64 *)(t->config.wire + WIRE_JUMP_OFF);
+}
+
+static u64 jump_index(u64 pc, u64 mask, enum arrival by)
+{
+    return (pc & mask) + (by == BY_RETURN ? JUMP_MASK + 1 : 0);
+}
+
+static u64 smaller_mask(const struct translator *t, u64 mask)
+{
+    return t->has_bmi2 && mask > JUMP_FIRST ? mask >> JUMP_STEP : 0;
+}
+
+static void set_jump_mask(struct translator *t, u64 from, u64 mask)
+{
+    struct control *c = (struct control *)(t->config.wire + WIRE_CTL_OFF);
+    u64 *jump = jump_table(t);
+    for (u64 i = from; i <= mask; i++) {
+        jump[i] = t->config.guest.indirect;
+        jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
+    }
+    t->jump_mask = mask;
+    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++) {
+        u8 *block = t->config.wire + WIRE_THREAD_OFF + (u64)i * WIRE_THREAD_SIZE;
+        store_release(&((struct thread *)(void *)block)->jump_mask, mask);
+    }
+}
+
+void jump_begin(struct translator *t)
+{
+    set_jump_mask(t, 0, t->has_bmi2 ? JUMP_FIRST : 0xffff);
+}
+
+static void jump_grow(struct translator *t)
+{
+    u64 mask = t->jump_mask;
+    if (t->has_bmi2 && mask < JUMP_MASK && t->table.units.n > mask / 2)
+        set_jump_mask(t, mask + 1, (mask << JUMP_STEP | ((1 << JUMP_STEP) - 1)));
+}
+
+u64 translator_jump_mask(const struct translator *t)
+{
+    return t->jump_mask;
+}
+
 static u64 *jump_entry(struct translator *t, u64 pc, enum arrival by)
 {
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
-    return &jump[(pc & (t->has_bmi2 ? JUMP_MASK : 0xffff)) + (by == BY_RETURN ? JUMP_MASK + 1 : 0)];
+    return &jump_table(t)[jump_index(pc, t->jump_mask, by)];
 }
 
 /* Tell the program where a pc is: the index, and, where there are doors, the jump tables. */
 void publish(struct translator *t, struct place *p)
 {
     struct index_entry *x = index_entry(t, p);
+    jump_grow(t);
     if (x) {
         store_relaxed(&x->entry, p->entry);
         store_relaxed(&x->door, p->door);
@@ -158,10 +211,10 @@ void publish(struct translator *t, struct place *p)
 
 static void note_gone(struct translator *t, const struct place *p, enum arrival by, u32 door)
 {
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
-    struct gone g = {(u64)(jump_entry(t, p->pc, by) - jump), t->cache + door};
-    if (door)
+    for (u64 mask = t->jump_mask; mask && door; mask = smaller_mask(t, mask)) {
+        struct gone g = {jump_index(p->pc, mask, by), t->cache + door};
         vec_push(&t->gone, g);
+    }
 }
 
 void unpublish_landing(struct translator *t, const struct place *p)
@@ -191,7 +244,7 @@ void replace_landing(struct translator *t, struct place *p, u32 landing)
 
 void unpublish_end(struct translator *t)
 {
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
+    u64 *jump = jump_table(t);
     if (t->gone.n && t->config.settle)
         t->config.settle(t->config.ctx);
     for (size_t i = 0; i < t->gone.n; i++) {
@@ -212,8 +265,10 @@ void unpublish_all(struct translator *t)
         if (!p->index)
             continue;
         v[p->index - 1] = (struct index_entry){0};
-        *jump_entry(t, p->pc, BY_JUMP) = t->config.guest.indirect;
-        *jump_entry(t, p->pc, BY_RETURN) = t->config.guest.landing;
+        for (u64 mask = t->jump_mask; mask; mask = smaller_mask(t, mask)) {
+            jump_table(t)[jump_index(p->pc, mask, BY_JUMP)] = t->config.guest.indirect;
+            jump_table(t)[jump_index(p->pc, mask, BY_RETURN)] = t->config.guest.landing;
+        }
     }
     t->gone.n = 0;
 }

@@ -105,6 +105,7 @@ struct translator {
     struct pages pages; /* which units depend on which pages of the program */
     VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
     VEC(struct gone) gone;
+    u64 jump_mask;    /* which bits of a target index the jump tables; grows */
     u64 cache;        /* the program's address of the cache */
     u32 cold_at;      /* cache offset of its cold part */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
@@ -198,6 +199,8 @@ void link_exit(struct translator *t, u32 exit);
 void link_forget(struct translator *t, u32 exit);
 /* Link all exits that lead to a place that is translated now, or is no more. */
 void link_place(struct translator *t, const struct place *p);
+/* Fill the jump tables; they grow by themselves. */
+void jump_begin(struct translator *t);
 void publish(struct translator *t, struct place *p);
 /* Take back what publish told the program: the index at once, the jump tables in unpublish_end, when
  * nobody still fills them with what he found in the index. */

@@ -25,15 +25,6 @@ static void detect_features(struct translator *t)
     t->has_avx512bw = b & (1u << 30);
 }
 
-static void init_jump_table(struct translator *t)
-{
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
-    for (u64 i = 0; i <= JUMP_MASK; i++) {
-        jump[i] = t->config.guest.indirect;
-        jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
-    }
-}
-
 /* Two thirds of the cache are for unit bodies, the last for stubs. */
 static void begin_cache(struct translator *t)
 {
@@ -83,7 +74,7 @@ struct translator *translator_new(const struct translate_config *config)
     begin_cache(t);
     reserve_table(&t->table);
     detect_features(t);
-    init_jump_table(t);
+    jump_begin(t);
     return t;
 }
 

@@ -108,6 +108,8 @@ bool translate_flush(struct translator *t, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
 
+/* Which bits of a target index the jump tables; the threads' own grow with it. */
+u64 translator_jump_mask(const struct translator *t);
 const struct unit_table *translator_table(const struct translator *t);
 struct translate_stats translator_stats(const struct translator *t);
 

@@ -133,6 +133,7 @@ struct thread {
     u32 execing;  /* the host was told of the execve */
     u32 made_by;  /* pid of the task that made this one */
     u32 made_number; /* number of the last task that this one made */
+    u64 made_flags; /* ... and the flags of its clone, which the program may since have overwritten */
     u64 task_mask;
 
     /* Signals; see guest/signal.c. */
@@ -198,6 +199,7 @@ struct control {
     u32 blocks;    /* blocks ever used are below this */
     u32 follow;    /* whether processes that the program makes are to be traced */
     u32 untraced;  /* tasks that run natively: no block was free, or processes are not followed */
+    u32 tracer;    /* pid that must be allowed to trace (Yama), or 0 */
     u32 exited;    /* 256 + status, once the process has called exit_group */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */

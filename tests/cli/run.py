@@ -453,6 +453,19 @@ def image_with_privileges_keeps_them(room):
 
 
 @case
+def processes_in_another_pid_namespace_are_followed(room):
+    argv = ["unshare", "-p", "--fork", "--mount-proc", "/bin/sh", "-c", "ls / | wc -l; exec /bin/sh -c 'echo $$'"]
+    alone = subprocess.run(argv, capture_output=True, check=False)
+    if alone.returncode:
+        raise Skipped("cannot make a pid namespace")
+    done = room.passes("record", "-o", "x.gait", "--", *argv)
+    require(done.stdout == alone.stdout, done, "prints something else")
+    made = tree(room, "x.gait")
+    require(len(made) == 8 and not any(p["untraced"] for p in made), done, f"{len(made)} processes")
+    require(sorted(p["pid"] for p in made)[:3] == [1, 1, 1], done, "pids are not those of the namespace")
+
+
+@case
 def process_of_a_trace_can_be_dumped_alone(room):
     done = room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", "/bin/true; exit 0")
     made = tree(room, "x.gait")

@@ -163,7 +163,7 @@ static bool decode(u64 at, struct piece *p)
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, from, (size_t)(end - from), &p->z, p->op));
 }
 
-static void mark(const struct piece *p)
+static void mark_piece(const struct piece *p)
 {
     u8 *s = seen + (p->at - t->cache);
     for (u32 i = 0; i < p->z.length; i++) {
@@ -244,7 +244,7 @@ static void check_emitted(void)
             continue;
         if (!decode(at, &p))
             fault(at, "not an instruction, or not in emitted code");
-        mark(&p);
+        mark_piece(&p);
         check_registers(&p);
         follow(&p);
     }

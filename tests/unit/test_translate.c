@@ -215,7 +215,7 @@ static void view_fault(struct view *v, u64 at, const char *what)
 }
 
 /* Mark the bytes of one instruction: 1 its first, 2 the others. */
-static bool mark(const struct bench *b, const struct piece *p)
+static bool mark_piece(const struct bench *b, const struct piece *p)
 {
     u8 *s = seen + (p->at - cache_of(b));
     for (u32 i = 0; i < p->z.length; i++) {
@@ -289,7 +289,7 @@ static void view_open(struct bench *b, struct view *v)
             continue;
         if (!piece_at(b, at, &p))
             view_fault(v, at, "not an instruction, or not in emitted code");
-        else if (!mark(b, &p))
+        else if (!mark_piece(b, &p))
             view_fault(v, at, "two instructions overlap");
         if (v->fault)
             break;
