@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A formed unit becomes code.
  *
- *   entry:  cmp r11, gs:[limit] ; ja -> gate stub           the one gate; in volatile code also a
- *                                                           check of the code's bytes: volatile.c
+ *   entry:  cmp r11, gs:[limit] ; ja -> gate stub           the one gate; in volatile code, before
+ *                                                           it a check of the bytes: volatile.c
  *           mov [r11+4+8k], reg ; the instruction           slots, then what they are for
  *           ...
  *           mov dword [r11], id<<8|slots ; lea r11, [...]   an exit: see exits.c
@@ -19,23 +19,36 @@ enum { CC_E = 4, CC_A = 7 };
 /* -- The gate --------------------------------------------------------------------------------- */
 
 /* The way out to the guest, before the unit has done anything: r11 = which unit it is. */
-static u64 emit_head_stub(struct builder *b, u64 entry, bool flags_are_live, u64 guest)
+static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
 {
     struct emit *c = &b->t->cold;
-    u64 at = emit_here(c);
-    if (guest == b->t->config.guest.stale)
-        emit_gs_load(c, R10, T_SPILL1);          /* see volatile_check */
-    if (flags_are_live) {                        /* undo the saving below before leaving */
-        const u8 restore[] = {0x04, 0x7f, 0x9e}; /* add al, 0x7f ; sahf */
-        emit_bytes(c, restore, sizeof restore);
-        emit_gs_load(c, RAX, T_SPILL0);
-    }
     emit_gs_store(c, R11, T_PTR);
     const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5]: past the jmp */
     emit_bytes(c, lea, sizeof lea);
     emit_jmp(c, guest);
     struct gate g = {.pc = b->pc, .entry = (s32)(entry - emit_here(c))};
     emit_bytes(c, &g, sizeof g);
+}
+
+static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
+{
+    struct emit *c = &b->t->cold;
+    u64 at = emit_here(c);
+    if (flags_are_live) {                        /* undo the saving below before leaving */
+        const u8 restore[] = {0x04, 0x7f, 0x9e}; /* add al, 0x7f ; sahf */
+        emit_bytes(c, restore, sizeof restore);
+        emit_gs_load(c, RAX, T_SPILL0);
+    }
+    emit_head_exit(b, entry, b->t->config.guest.gate);
+    return at;
+}
+
+static u64 emit_stale_stub(struct builder *b, u64 entry)
+{
+    struct emit *c = &b->t->cold;
+    u64 at = emit_here(c);
+    volatile_restore(c);
+    emit_head_exit(b, entry, b->t->config.guest.stale);
     return at;
 }
 
@@ -54,28 +67,20 @@ static void emit_gate_test(struct builder *b, u64 stub)
     emit_jcc(b->e, CC_E, stub);
 }
 
-static void emit_tests(struct builder *b, u64 entry, bool flags_are_live)
+static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
 {
-    const struct guest_points *g = &b->t->config.guest;
-    emit_gate_test(b, emit_head_stub(b, entry, flags_are_live, g->gate));
-    if (b->is_volatile)
-        volatile_check(b, emit_head_stub(b, entry, flags_are_live, g->stale));
-}
-
-static void emit_gate(struct builder *b, bool flags_are_live)
-{
-    const u8 save[] = {0x9f, 0x0f, 0x90, 0xc0}; /* lahf ; seto al */
-    const u8 restore[] = {0x04, 0x7f, 0x9e};    /* add al, 0x7f ; sahf */
-    u64 entry = emit_here(b->e);
-    if (!flags_are_live) {
-        emit_tests(b, entry, false);
+    u64 stub = emit_gate_stub(b, entry, flags_are_live);
+    if (flags_are_live) {
+        const u8 save[] = {0x9f, 0x0f, 0x90, 0xc0}; /* lahf ; seto al */
+        const u8 restore[] = {0x04, 0x7f, 0x9e};    /* add al, 0x7f ; sahf */
+        emit_gs_store(b->e, RAX, T_SPILL0);
+        emit_bytes(b->e, save, sizeof save);
+        emit_gate_test(b, stub);
+        emit_bytes(b->e, restore, sizeof restore);
+        emit_gs_load(b->e, RAX, T_SPILL0);
         return;
     }
-    emit_gs_store(b->e, RAX, T_SPILL0);
-    emit_bytes(b->e, save, sizeof save);
-    emit_tests(b, entry, true);
-    emit_bytes(b->e, restore, sizeof restore);
-    emit_gs_load(b->e, RAX, T_SPILL0);
+    emit_gate_test(b, stub);
 }
 
 /* -- Other ends ------------------------------------------------------------------------------- */
@@ -256,7 +261,9 @@ bool body_emit(struct builder *b, u32 *entry)
     *entry = cache_offset(b->t, emit_here(b->e));
     b->is_line = is_line(b);
     mark(b, 0, MARK_HEAD);
-    emit_gate(b, flags_live_in(b) != 0);
+    if (b->is_volatile)
+        volatile_check(b, emit_stale_stub(b, emit_here(b->e)));
+    emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
     b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
     for (u32 i = 0; i < b->n_insns; i++)
         if (!emit_one(b, i)) {

@@ -43,42 +43,32 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
     emit_bytes(e, jmp, sizeof jmp);
 }
 
-/* Verify the target with flags that somebody will read: rcx is borrowed for a branch that needs
- * none. */
-static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
-{
-    emit_gs_store(e, RCX, T_SPILL0);
-    emit_gs_load(e, R10, T_TARGET);
-    emit_imm(e, RCX, 0 - pc);
-    const u8 lea[] = {0x4a, 0x8d, 0x0c, 0x11}; /* lea rcx, [rcx + r10] */
-    emit_bytes(e, lea, sizeof lea);
-    u8 *jump = e->p;
-    const u8 jrcxz[] = {0xe3, 0x00};
-    emit_bytes(e, jrcxz, sizeof jrcxz);
-    emit_gs_load(e, RCX, T_SPILL0);
-    emit_jmp(e, miss);
-    if (!e->full)
-        jump[1] = (u8)(e->p - jump - 2);
-    emit_gs_load(e, RCX, T_SPILL0);
-}
-
 /* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return
  * has left a cache address below the stack pointer, where the program has its return address: put
- * that back. */
+ * that back.
+ *
+ * The flags are not touched: if this is not the target, whoever is may read them. rcx waits in r10
+ * meanwhile, which takes no time; in memory it would. The lowest 16 bits need no test: they brought
+ * us here. Neither do the highest, which no address of the program has. */
 static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
-    if (flags_live_at(t, pc, LIVE_FLAGS)) {
-        emit_flagless_verify(e, pc, miss);
-    } else {
-        const u8 cmp[] = {0x65, 0x4c, 0x3b, 0x14, 0x25}; /* cmp r10, gs:[T_TARGET] */
+    const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_TARGET + 2] */
+    const u8 lea[] = {0x8d, 0x89};              /* lea ecx, [rcx - (pc >> 16)] */
+    const u8 jrcxz[] = {0xe3, 3 + 5};           /* over the way out */
+    emit_move(e, R10, RCX);
+    emit_bytes(e, load, sizeof load);
+    emit_32(e, T_TARGET + 2);
+    emit_bytes(e, lea, sizeof lea);
+    emit_32(e, 0 - (u32)(pc >> 16));
+    emit_bytes(e, jrcxz, sizeof jrcxz);
+    emit_move(e, RCX, R10);
+    emit_jmp(e, miss);
+    emit_move(e, RCX, R10);
+    if (by == BY_RETURN) {
         emit_imm(e, R10, pc);
-        emit_bytes(e, cmp, sizeof cmp);
-        emit_32(e, T_TARGET);
-        emit_jcc(e, CC_NE, miss);
-    }
-    if (by == BY_RETURN)
         emit_store(e, R10, RSP, -8);
+    }
     emit_gs_load(e, R10, T_R10);
 }
 

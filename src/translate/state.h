@@ -217,8 +217,9 @@ bool volatile_at(const struct translator *t, u64 pc);
 bool volatile_insn(const struct translator *t, const struct insn *in);
 /* May the path of a volatile unit go on behind its latest instruction? */
 bool volatile_goes_on(struct builder *b, const struct insn *in);
-/* Leave to the stub if the unit's bytes are not what they were; changes flags. */
+/* Leave to the stub if the unit's bytes are not what they were; and put back what that borrowed. */
 void volatile_check(struct builder *b, u64 stub);
+void volatile_restore(struct emit *e);
 /* Would that leave with this stack pointer, although no byte has changed? */
 bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
 

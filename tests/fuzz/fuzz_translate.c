@@ -86,7 +86,7 @@ static void move_to(u64 base)
     t->cache = base + WIRE_CACHE_OFF;
     t->hot.to_app = t->cold.to_app = (s64)(base - (u64)(uintptr_t)wire);
     *g = (struct guest_points){base + 0x100, base + 0x200, base + 0x300, base + 0x400,
-                               base + 0x500, base + 0x600, base + 0x700};
+                               base + 0x500, base + 0x600, base + 0x700, base + 0x800};
 }
 
 static void begin(const u8 *head)

@@ -1731,8 +1731,8 @@ static bool verifies(const struct bench *b, u64 at, u64 pc)
 {
     struct piece p;
     for (int i = 0; i < 6 && piece_at(b, at, &p); i++, at = behind(&p))
-        if (p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_direct(&(struct piece){.op[0] = p.op[1]}))
-            return p.op[1].imm.value.u == pc || p.op[1].imm.value.u == 0 - pc;
+        if (p.z.mnemonic == ZYDIS_MNEMONIC_LEA)
+            return (u32)p.op[1].mem.disp.value == 0 - (u32)(pc >> 16);
     return false;
 }
 
