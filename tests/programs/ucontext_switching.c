@@ -109,7 +109,7 @@ asm(".globl task_loop, task_begin, task_end\n"
 /* -- Out of a handler -------------------------------------------------------------------------- */
 
 static ucontext_t interrupted, scheduler, task_context;
-static volatile int preempted;
+static volatile int preempted, misses;
 static volatile bool task_ends, is_over;
 static volatile long work_done;
 
@@ -122,10 +122,15 @@ static void on_pulse(int sig, siginfo_t *info, void *context_of_signal)
     CHECK(is_own_text(reg[REG_RIP]));
     if ((uintptr_t)reg[REG_RSP] < stack || (uintptr_t)reg[REG_RSP] >= stack + STACK ||
         reg[REG_RIP] < (long)task_begin || reg[REG_RIP] >= (long)task_end) {
+        if (++misses > 2000) {
+            fail("the task is never seen running\n");
+            _exit(1);
+        }
         pulse_in(20000);
         return;
     }
     preempted++;
+    misses = 0;
     swapcontext(&interrupted, &scheduler);
 }
 
