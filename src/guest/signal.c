@@ -735,6 +735,8 @@ void on_fault(struct thread *t)
     u64 what = ask(t, REQ_fault, t->reason);
     store_release(&t->inside,
                   0); /* only now: the answer is about code that must not be dropped before */
+    if (what == FAULT_CHECK)
+        step_native(t);
     if (what == FAULT_RETURN) {
         set_limit(t);
         go_on(t);

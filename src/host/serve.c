@@ -107,7 +107,12 @@ static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
     if (!behind && !translate_fault(s->translator, cache_pc, &f))
         return FAULT_UNKNOWN;
     for (u32 i = 0; i < f.n_loans; i++)
-        t->regs[f.loan[i]] = spill[i];
+        if (f.loan[i] < 16)
+            t->regs[f.loan[i]] = spill[i];
+    if (f.is_check) {
+        t->pc = f.pc;
+        return FAULT_CHECK;
+    }
     if (f.r10_saved || f.is_return)
         t->regs[R10] = t->r10;
     if (f.is_return) {

@@ -261,8 +261,11 @@ bool body_emit(struct builder *b, u32 *entry)
     *entry = cache_offset(b->t, emit_here(b->e));
     b->is_line = is_line(b);
     mark(b, 0, MARK_HEAD);
-    if (b->is_volatile)
+    if (b->is_volatile) {
+        mark(b, 0, MARK_CHECK);
         volatile_check(b, emit_stale_stub(b, emit_here(b->e)));
+        mark(b, 0, MARK_HEAD);
+    }
     emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
     b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
     for (u32 i = 0; i < b->n_insns; i++)

@@ -66,6 +66,12 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
                         .trap_len = m->flags & MARK_AFTER ? x[m->insn].len : 0,
                         .n_loans = m->n_loans};
     memcpy(f->loan, m->loan, sizeof f->loan);
+    if (m->flags & MARK_CHECK) {
+        f->is_check = true;
+        f->n_loans = 4;
+        memcpy(f->loan, volatile_loans, sizeof f->loan);
+        return true;
+    }
     for (u32 i = 0; i < m->insn; i++)
         f->refs = (u16)(f->refs + x[i].refs);
     if (t->config.events == EVENTS_memory)

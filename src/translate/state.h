@@ -56,9 +56,10 @@ enum {
     MARK_DONE = 2,   /* the record is already written */
     MARK_RETURN = 4, /* the return slot is written, for us */
     MARK_AFTER = 8,  /* a trap: reported behind the instruction */
+    MARK_CHECK = 32, /* the check of volatile code: it is not there to be read */
     MARK_HEAD = 16,  /* nothing of the program runs here */
 };
-enum { UNIT_MARKS = 3 * UNIT_INSNS + 1 };
+enum { UNIT_MARKS = 3 * UNIT_INSNS + 3 };
 
 /* One unit in the making. */
 struct builder {
@@ -220,6 +221,8 @@ bool volatile_goes_on(struct builder *b, const struct insn *in);
 /* Leave to the stub if the unit's bytes are not what they were; and put back what that borrowed. */
 void volatile_check(struct builder *b, u64 stub);
 void volatile_restore(struct emit *e);
+/* The registers that the check has borrowed, by spill slot; REG_NONE for none. */
+extern const u8 volatile_loans[4];
 /* Would that leave with this stack pointer, although no byte has changed? */
 bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
 

@@ -88,6 +88,7 @@ struct fault {
     u16 insns, refs, slots;
     bool r10_saved;   /* the program's r10 is in the thread block */
     bool record_done; /* the record is written and the pointer behind it */
+    bool is_check;    /* the code cannot even be read: the program has not come to it */
     bool is_return;   /* not the program's fault: its return goes on at the target in the block */
     u8 trap_len;      /* of an instruction that may trap, which is reported behind it; else 0 */
     u8 n_loans, loan[4]; /* registers whose values are in the spill slots */

@@ -159,6 +159,8 @@ bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 r
     return (rsp - low + STACK_REACH) >> near_bits(low, high) == 0;
 }
 
+const u8 volatile_loans[4] = {REG_NONE, R10, RCX, RDX};
+
 void volatile_restore(struct emit *e)
 {
     emit_gs_load(e, R10, T_SPILL1);

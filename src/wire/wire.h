@@ -49,6 +49,7 @@ enum native_reason {
 enum fault_answer {
     FAULT_UNKNOWN, /* not at an instruction of the program */
     FAULT_AT,      /* t->pc and the registers are the program's at the instruction */
+    FAULT_CHECK,   /* not the program's yet: its code at t->pc cannot be read */
     FAULT_RETURN, /* not the program's: a return slot that cannot be written; t->pc is where it goes */
 };
 
