@@ -138,7 +138,7 @@ static struct index_entry *index_entry(struct translator *t, struct place *p)
  * the whole tables would be most of what they cost. A thread may go on with a smaller mask for a while: it
  * finds other entries, and doors verify. So a unit that is dropped is looked for under every mask there
  * was. Without bmi2 the emitted code takes the low 16 bits. */
-enum { JUMP_FIRST = (1 << 12) - 1, JUMP_STEP = 3 };
+enum { JUMP_FIRST = (1 << 16) - 1 /* doors do not test these bits */, JUMP_STEP = 2 };
 
 static u64 *jump_table(struct translator *t)
 {
