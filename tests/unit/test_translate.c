@@ -1788,7 +1788,7 @@ static void the_return_address_is_pushed_as_the_program_has_it(void)
         for (size_t i = 0; i < b.table->exits.n; i++)
             calls += b.table->exits.v[i].is_call;
         for (u32 i = 0; low && find(&b, ZYDIS_MNEMONIC_MOV, i, &p); i++)
-            found += p.op[0].mem.base == ZYDIS_REGISTER_RSP && p.op[0].mem.disp.value == 0 && p.op[0].size == 64 &&
+            found += p.op[0].mem.base == ZYDIS_REGISTER_RSP && p.op[0].mem.disp.value == (strict ? -8 : 0) && p.op[0].size == 64 &&
                      (p.op[1].imm.value.u == LOW + 6 || p.op[1].imm.value.u == LOW + 10);
         for (u32 i = 0; !low && find(&b, ZYDIS_MNEMONIC_PUSH, i, &p); i++)
             found += pushes_return_address(&b, &p);
