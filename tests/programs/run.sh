@@ -33,7 +33,7 @@ line_of() {
 
 # The settings of this run that this gait knows.
 known_settings() {
-    for knobs in $([ $mode = all ] && echo "$all" || echo "$small"); do
+    for knobs in $([ "$mode" = all ] && echo "$all" || echo "$small"); do
         for word in $(echo "$knobs" | tr , ' '); do
             [ "$word" = plain ] || grep -q "^STRESS($word," "$root/src/host/stress.def" || continue 2
         done
@@ -97,10 +97,10 @@ run_one() {
         echo "not ok $name: does not build"
         return
     fi
-    [ $mode = all ] && [ -n "$long" ] && limit=300 arguments=$long
+    [ "$mode" = all ] && [ -n "$long" ] && limit=300 arguments=$long
     # shellcheck disable=SC2086
     run_natively && try_all $settings
-    if [ $mode = all ] && [ -n "$once" ]; then
+    if [ "$mode" = all ] && [ -n "$once" ]; then
         limit=300 arguments=$once
         run_natively && try_all plain
     fi
@@ -125,7 +125,7 @@ for source in "$@"; do
     echo "$name"
 done >"$work/names"
 cd "$root" || exit 2
-xargs -P 2 -n 1 "$root/tests/programs/run.sh" $mode --one <"$work/names"
+xargs -P 2 -n 1 "$root/tests/programs/run.sh" "$mode" --one <"$work/names"
 
 cd "$work" || exit 2
 results=$(sed 's/$/.result/' names)
@@ -133,7 +133,7 @@ results=$(sed 's/$/.result/' names)
 passed=$(cat $results | grep -c '^ok') failed=$(cat $results | grep -c '^not ok') skipped=$(cat $results | grep -c '^skip')
 if [ "$mode" = all ]; then
     left=$(for knobs in $all; do echo "$settings" | grep -qx "$knobs" || echo "$knobs"; done)
-    [ -z "$left" ] || echo "settings left out, not in stress.def:" $left
+    [ -z "$left" ] || echo "settings left out, not in stress.def: $(echo "$left" | tr "\n" " ")"
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
