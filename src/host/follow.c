@@ -200,6 +200,18 @@ static struct process *enter_child(struct process *parent, u32 block, pid_t pid,
     return p;
 }
 
+static bool has_ended(pid_t pid)
+{
+    char path[64], state = 'X';
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    if (f)
+        fclose(f);
+    return state == 'X' || state == 'Z';
+}
+
 static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
 {
     struct run *r = parent->run;
@@ -207,7 +219,7 @@ static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
     struct trace_process x = {
         .pid = (u32)pid, .from = tracks_sharer(parent, maker), .how = TRACE_BY_fork};
     struct process *p = enter_child(parent, block, pid, fd);
-    if (!p)
+    if (!p && !has_ended(pid)) /* killed before it had pages: nothing of it ran */
         x.untraced = TRACE_UNTRACED_closed;
     u32 number = tracks_process(r, &x);
     if (!p)

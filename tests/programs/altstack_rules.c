@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The alternate signal stack is the program's own, per thread, with all its rules: not to be changed while in use, disarmed on
- * request, restored by returns and left by jumps, gone in new threads, kept over fork. */
+/* The alternate signal stack is the program's own, per thread, with all its rules: not to be changed while in use,
+ * disarmed on request, restored by returns and left by jumps, gone in new threads, kept over fork. */
 #include "check.h"
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
  * growing arguments and environment; each link finds what the one before gave it, its own name, and a fresh process
  * otherwise.
  *
- *   [LINKS]     default 25 */
-/* long: 100 */
+ *   [LINKS]     default 15 */
+/* once: 100 */
 #include "check.h"
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -131,5 +131,5 @@ int main(int argc, char **argv)
         close(fd);
     setenv("ORIGINAL", self, 1);
     make_script(self);
-    next_link(argv[0], 0, argc > 1 ? atol(argv[1]) : 25, getpid());
+    next_link(argv[0], 0, argc > 1 ? atol(argv[1]) : 15, getpid());
 }

@@ -41,8 +41,15 @@ static long take_all(void)
     }
 FRESH(1)
 FRESH(2)
-FRESH(3) FRESH(4) FRESH(5) FRESH(6) FRESH(7) FRESH(8) static long (*const fresh[])(long) = {
-    fresh_1, fresh_2, fresh_3, fresh_4, fresh_5, fresh_6, fresh_7, fresh_8};
+FRESH(3)
+FRESH(4)
+FRESH(5)
+FRESH(6)
+FRESH(7)
+FRESH(8)
+
+static long (*const fresh[])(long) = {fresh_1, fresh_2, fresh_3, fresh_4,
+                                      fresh_5, fresh_6, fresh_7, fresh_8};
 
 static volatile int arrived;
 

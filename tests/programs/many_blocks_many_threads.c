@@ -3,7 +3,7 @@
  * replaced by parts, and run again: every path gives its sum.
  *
  *   [BLOCKS]     default 4000 */
-/* long: 150000 */
+/* once: 150000 */
 #include "check.h"
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Eight threads bombard a loop of read-modify-write instructions with signals: each instruction is executed exactly once per
- * turn, whatever operands it has. */
+/* Eight threads bombard a loop of read-modify-write instructions with signals: each instruction is executed exactly once
+ * per turn, whatever operands it has. */
 #include "check.h"
 #include <pthread.h>
 

@@ -105,9 +105,11 @@ static int by_argument(void)
         return x % 2 ? x * n : x + n;                       \
     }
 FRESH(11)
-FRESH(12) FRESH(13) FRESH(14)
+FRESH(12)
+FRESH(13)
+FRESH(14)
 
-    static sigjmp_buf out;
+static sigjmp_buf out;
 
 static void on_fault(int sig)
 {

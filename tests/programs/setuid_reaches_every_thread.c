@@ -18,14 +18,13 @@ static void *work(void *arg)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);
     __sync_fetch_and_add(&ready, 1);
-    if (id % 3 == 0)
-        while (!done)
-            ;
-    else if (id % 3 == 1)
+    for (volatile long i = 0; !done && id % 3 == 0; i++)
+        if (i % 10000 == 0)
+            usleep(10);
+    while (!done && id % 3 == 1)
+        usleep(500);
+    if (id % 3 == 2)
         CHECK_IS(read(fds[0], &byte, 1), 1);
-    else
-        while (!done)
-            usleep(500);
     return (void *)syscall(SYS_geteuid);
 }
 

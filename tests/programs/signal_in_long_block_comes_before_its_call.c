@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A signal that hits a long stretch of slow instructions ending in a system call: the handler sees the call either not made, with
- * the pc before it, or made, with the pc behind it and its result in rax. */
+/* A signal that hits a long stretch of slow instructions ending in a system call: the handler sees the call either not
+ * made, with the pc before it, or made, with the pc behind it and its result in rax. */
 #include "check.h"
 #include <sys/ioctl.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sigsuspend lets in what is pending or comes later, at once and exactly so: the handler's frame holds the mask from before,
- * its own mask is the temporary one and more, and the old mask is back when the call returns. */
+/* sigsuspend lets in what is pending or comes later, at once and exactly so: the handler's frame holds the mask from
+ * before, its own mask is the temporary one and more, and the old mask is back when the call returns. */
 #include "check.h"
 
 static volatile int arrived;

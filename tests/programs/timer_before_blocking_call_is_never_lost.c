@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A timer tuned to fire just before a blocking call leaves it by siglongjmp: no call ever sleeps on, and the handler finds the
- * program either before the call, at it or after it, with the registers that belong there.
+/* A timer tuned to fire just before a blocking call leaves it by siglongjmp: no call ever sleeps on, and the handler
+ * finds the program either before the call, at it or after it, with the registers that belong there.
  *
  *   [ROUNDS]     default 1000 */
 /* long: 10000 */
