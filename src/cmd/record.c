@@ -147,7 +147,8 @@ int cmd_record(int argc, char **argv)
     if (failed)
         die("%s", e.text);
     if (r.stats.untraced && o.follow)
-        warn("%lu tasks ran untraced; gait info says which and why", (unsigned long)r.stats.untraced);
+        warn("%lu tasks ran untraced; gait info says which and why",
+             (unsigned long)r.stats.untraced);
     if (r.stats.lost_buffers)
         warn("%lu buffers of records (%lu bytes) were dropped because they could not be stored in "
              "time; "

@@ -23,21 +23,21 @@ static u64 fs_base(void)
 
 void put_state(struct thread *t)
 {
-    u64 slot[RECORD_state_slots] = {t->regs[RSP], fs_base(), t->app_gs, time_stamp()};
+    u64 slot[RECORD_state_slots] = {t->regs[RSP], fs_base(), t->app_gs, time_stamp(t)};
     if (records(t))
         put_record(t, RECORD_state, RECORD_state_slots, slot);
 }
 
 void put_syscall(struct thread *t, u64 nr)
 {
-    u64 slot[RECORD_syscall_slots] = {nr, t->result, time_stamp()};
+    u64 slot[RECORD_syscall_slots] = {nr, t->result, time_stamp(t)};
     if (records(t))
         put_record(t, RECORD_syscall, RECORD_syscall_slots, slot);
 }
 
 void put_stepped(struct thread *t, u64 pc, u64 next)
 {
-    u64 slot[RECORD_stepped_slots] = {pc, next, time_stamp()};
+    u64 slot[RECORD_stepped_slots] = {pc, next, time_stamp(t)};
     __atomic_fetch_add(&control(t)->stepped, 1, __ATOMIC_RELAXED);
     if (records(t))
         put_record(t, RECORD_stepped, RECORD_stepped_slots, slot);
@@ -178,7 +178,7 @@ static void drop_records(struct thread *t)
 {
     struct control *c = control(t);
     u64 start = buffer_start(t, t->buffer);
-    u64 slot[RECORD_lost_slots] = {t->ptr - start, time_stamp()};
+    u64 slot[RECORD_lost_slots] = {t->ptr - start, time_stamp(t)};
     __atomic_fetch_add(&c->lost_buffers, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->lost_bytes, slot[0], __ATOMIC_RELAXED);
     for (u64 *p = (u64 *)(uintptr_t)start; (u64)(uintptr_t)p < t->ptr; p++)

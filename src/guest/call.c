@@ -39,7 +39,9 @@ static bool before_prctl(struct thread *t)
     switch (t->regs[RDI]) {
     case SET_SECCOMP:
         return seccomp_before(t);
-    case SET_TSC:
+    case SET_TSC: /* we read it too */
+        t->no_clock = t->regs[RSI] == 2;
+        return false;
     case SET_SYSCALL_USER_DISPATCH:
         t->result = ERROR_INVALID;
         return true;
@@ -337,12 +339,14 @@ static void tell_break(struct thread *t)
         tell_range(t, t->result, old - t->result, false);
 }
 
+/* A call that fails may have done a part of its work. */
 static void tell_memory(struct thread *t, u64 nr)
 {
     bool executable = t->regs[RDX] & PROT_EXEC_;
     switch (nr) {
     case __NR_mmap:
-        tell_range(t, t->result, t->regs[RSI], executable);
+        if (!failed(t))
+            tell_range(t, t->result, t->regs[RSI], executable);
         break;
     case __NR_mprotect:
     case __NR_pkey_mprotect:
@@ -353,8 +357,9 @@ static void tell_memory(struct thread *t, u64 nr)
         break;
     case __NR_mremap:
         tell_range(t, t->regs[RDI], t->regs[RSI], false);
-        tell_range(t, t->result, t->regs[RDX],
-                   has_code(t, t->regs[RDI], t->regs[RDI] + t->regs[RSI]));
+        if (!failed(t))
+            tell_range(t, t->result, t->regs[RDX],
+                       has_code(t, t->regs[RDI], t->regs[RDI] + t->regs[RSI]));
         break;
     case __NR_madvise:
         if (drops_contents(t->regs[RDX]))
@@ -364,7 +369,8 @@ static void tell_memory(struct thread *t, u64 nr)
         tell_range(t, t->regs[RDI], t->regs[RSI], false);
         break;
     case __NR_shmat:
-        tell_range(t, t->result, 0, t->regs[RDX] & (SHM_EXEC_ | SHM_REMAP_));
+        if (!failed(t))
+            tell_range(t, t->result, 0, t->regs[RDX] & (SHM_EXEC_ | SHM_REMAP_));
         break;
     case __NR_shmdt:
         tell_range(t, t->regs[RDI], 0, false);
@@ -403,7 +409,6 @@ void after_syscall(struct thread *t)
         after_sigprocmask(t);
     arguments_back(t);
     seccomp_done(t);
-    if (!failed(t))
-        tell_memory(t, nr);
+    tell_memory(t, nr);
     return_registers(t);
 }

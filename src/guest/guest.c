@@ -8,7 +8,7 @@
 
 _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
 {
-    u64 slot[RECORD_native_slots] = {why, time_stamp()};
+    u64 slot[RECORD_native_slots] = {why, time_stamp(t)};
     if (t->buffer != NO_BUFFER && records(t) && !host_is_gone(t)) {
         put_record(t, RECORD_native, RECORD_native_slots, slot);
         publish_buffer(t);

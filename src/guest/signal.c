@@ -568,7 +568,7 @@ static _Noreturn void enter(struct thread *t, u64 mask, u64 xstate)
 static _Noreturn void enter_handler(struct thread *t, const struct action *act, u32 sig, u64 frame,
                                     u64 in_force)
 {
-    u64 slot[RECORD_signal_slots] = {sig, act->handler, t->pc, time_stamp()};
+    u64 slot[RECORD_signal_slots] = {sig, act->handler, t->pc, time_stamp(t)};
     u64 mask = in_force | act->mask | (act->flags & SA_NODEFER_ ? 0 : SIG_BIT(sig));
     if (records(t))
         put_record(t, RECORD_signal, RECORD_signal_slots, slot);
@@ -706,7 +706,7 @@ _Noreturn void signal_return(struct thread *t)
     t->stack.sp = c.stack.sp;
     t->stack.size = c.stack.flags & SS_DISABLE_ ? 0 : c.stack.size;
     t->stack.flags = c.stack.flags;
-    u64 slot[RECORD_sigreturn_slots] = {t->pc, time_stamp()};
+    u64 slot[RECORD_sigreturn_slots] = {t->pc, time_stamp(t)};
     if (records(t))
         put_record(t, RECORD_sigreturn, RECORD_sigreturn_slots, slot);
     put_state(t);

@@ -92,6 +92,7 @@ static u64 prepare_block(struct thread *t, u64 flags)
     x->self = t->self + ((u64)x->block - (u64)t->block) * WIRE_THREAD_SIZE;
     x->app_gs = t->app_gs;
     x->jump_mask = t->jump_mask;
+    x->no_clock = t->no_clock;
     x->req_state = REQ_IDLE;
     x->cloning = 0;
     x->execing = 0;
