@@ -59,6 +59,8 @@ static void go_to(struct thread *t, u64 answer)
 {
     t->resume = answer;
     t->known = t->answer_epoch;
+    if (answer == ANSWER_LEAVE)
+        leave_for_native(t, NATIVE_full);
     if (answer)
         return;
     if (host_is_gone(t))

@@ -213,7 +213,7 @@ static u64 answer(struct process *s, struct thread *t)
     }
     if (!at)
         note_refusal(s, &why);
-    return at;
+    return !at && translator_is_full(s->translator) ? ANSWER_LEAVE : at;
 }
 
 static void serve_thread(struct process *s, u32 block)

@@ -116,6 +116,7 @@ struct translator {
     u32 ahead_budget; /* how many more to translate before the next request */
     struct translate_stats stats;
     bool has_bmi2, has_avx512bw;
+    bool is_full;           /* nothing more can be translated, ever */
     struct builder builder; /* the unit in the making */
     struct chained {
         u32 unit;

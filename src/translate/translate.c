@@ -210,13 +210,14 @@ static bool has_room(const struct translator *t, ptrdiff_t room)
 }
 
 /* The unit table only grows: records that name its exits may still be on their way. */
-static bool table_has_room(const struct translator *t, struct err *e)
+static bool table_has_room(struct translator *t, struct err *e)
 {
     const struct unit_table *x = &t->table;
     if (x->exits.n + UNIT_EXITS + FIRST_EXIT_ID <= EXIT_ID_LIMIT && x->units.n < UNITS_CAP &&
         x->insns.n + UNIT_INSNS <= INSNS_CAP && x->refs.n + UNIT_REFS <= REFS_CAP &&
         x->code.n + UNIT_INSNS * 15 <= CODE_CAP)
         return true;
+    t->is_full = true;
     err_set(e, "the unit table is full after %llu units", (unsigned long long)t->stats.units);
     return false;
 }
@@ -390,6 +391,11 @@ bool translate_ahead(struct translator *t)
         return true;
     }
     return false;
+}
+
+bool translator_is_full(const struct translator *t)
+{
+    return t->is_full;
 }
 
 const struct unit_table *translator_table(const struct translator *t)

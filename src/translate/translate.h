@@ -111,6 +111,8 @@ bool translate_ahead(struct translator *t);
 
 /* Which bits of a target index the jump tables; the threads' own grow with it. */
 u64 translator_jump_mask(const struct translator *t);
+/* Is there no room for any other unit, and never will be? */
+bool translator_is_full(const struct translator *t);
 const struct unit_table *translator_table(const struct translator *t);
 struct translate_stats translator_stats(const struct translator *t);
 

@@ -45,6 +45,9 @@ enum native_reason {
     NATIVE_dying,   /* of a signal, by the kernel's hand */
 };
 
+/* Instead of a cache address: nothing more can be translated, go on natively for good. */
+#define ANSWER_LEAVE 1ull
+
 /* What the host answers to a fault. */
 enum fault_answer {
     FAULT_UNKNOWN, /* not at an instruction of the program */
