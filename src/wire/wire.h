@@ -42,6 +42,7 @@ enum {
 enum native_reason {
     NATIVE_host_gone = 1, /* nobody answers requests any more */
     NATIVE_refused, /* the host could not take the process over; it explains on its own side */
+    NATIVE_full,    /* there are more units than can be numbered */
     NATIVE_dying,   /* of a signal, by the kernel's hand */
 };
 

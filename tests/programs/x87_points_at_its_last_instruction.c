@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fnstenv, fnsave, fxsave and xsave store the address of the last x87 instruction: the program's, in the same stretch of
  * code and behind branches, or whatever this processor stores instead. */
+/* not yet: the pointer is the address in the cache; see docs/limits.md */
 #include "check.h"
 
 extern const char x87_same[], x87_far[], x87_save[], x87_fx[];
