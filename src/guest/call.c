@@ -266,6 +266,8 @@ static enum call end_of_thread(struct thread *t)
 enum call before_syscall(struct thread *t)
 {
     t->n_syscalls++;
+    if (seccomp_forbids(t))
+        kernel(__NR_tgkill, t->pid, t->tid, SIGKILL_, 0);
     switch (t->regs[RAX]) {
     case __NR_arch_prctl:
         return emulate_arch_prctl(t) ? CALL_DONE : CALL_DO;

@@ -124,6 +124,8 @@ void call_swap_argument(struct thread *t, enum reg reg, u64 value);
 
 /* Before prctl(PR_SET_SECCOMP) or seccomp; true if the call is done. And after it. */
 bool seccomp_before(struct thread *t);
+/* Does strict mode forbid the call? The thread dies of it. */
+bool seccomp_forbids(const struct thread *t);
 void seccomp_done(struct thread *t);
 
 /* -- signal.c -------------------------------------------------------------------------------- */

@@ -142,12 +142,12 @@ struct thread {
     u64 task_mask;
 
     /* Signals; see guest/signal.c. */
-    u32 sighand;  /* index of the actions */
-    u32 stepping; /* one instruction runs natively, then we are back */
-    u32 traced;   /* the program has set its trap flag: it runs by steps */
-    u32 shares;   /* the task being made shares our actions, and is to run natively */
-    u32 no_clock; /* the program has made rdtsc a fault */
-    u32 pad2;
+    u32 sighand;   /* index of the actions */
+    u32 stepping;  /* one instruction runs natively, then we are back */
+    u32 traced;    /* the program has set its trap flag: it runs by steps */
+    u32 shares;    /* the task being made shares our actions, and is to run natively */
+    u32 no_clock;  /* the program has made rdtsc a fault */
+    u32 strict;    /* strict seccomp: see guest/seccomp.c */
     u64 blocked;   /* reserved signals the program blocks */
     u64 mask;      /* the program's mask while one signal is deferred */
     u64 base_mask; /* the mask in force when it arrived: another one in sigsuspend and its kin */

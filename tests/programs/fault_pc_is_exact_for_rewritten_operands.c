@@ -151,9 +151,9 @@ static volatile bool leaves;
 /* The flags before an instruction that overwrites them are nobody's. */
 static bool overwrites_flags(const char *text)
 {
-    static const char *const names[] = {"add",  "adc",  "sub",    "sbb", "cmp", "test",
-                                        "and",  "or",   "xor",    "inc", "dec", "neg",
-                                        "xadd", "lock", "popcnt", "popf"};
+    static const char *const names[] = {"add",  "adc",  "sub",    "sbb",  "cmp",  "test",
+                                        "and",  "or",   "xor",    "inc",  "dec",  "neg",
+                                        "xadd", "lock", "popcnt", "popf", "scas", "cmps"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strncmp(text, names[i], strlen(names[i])))
             return true;

@@ -23,14 +23,14 @@ static int call(void *at)
 
 /* The immediate of the next instruction is written in every turn of the loop. */
 static const unsigned char changes_itself[] = {
-    0xb9, 100,  0, 0, 0,    /* mov ecx, 100 */
-    0x31, 0xd2,             /* xor edx, edx */
-    0x88, 0x0d, 1, 0, 0, 0, /* mov [rip + 1], cl */
-    0xb8, 0,    0, 0, 0,    /* mov eax, 0: its low byte is cl */
-    0x01, 0xc2,             /* add edx, eax */
-    0xff, 0xc9,             /* dec ecx */
-    0x75, 0xef,             /* jnz to the store */
-    0x89, 0xd0, 0xc3,       /* mov eax, edx; ret */
+    0xb9, 100,  0,    0, 0,    /* mov ecx, 100 */
+    0x31, 0xd2,                /* xor edx, edx */
+    0x88, 0x0d, 1,    0, 0, 0, /* mov [rip + 1], cl */
+    0xb8, 0,    0,    0, 0,    /* mov eax, 0: its low byte is cl */
+    0x01, 0xc2,                /* add edx, eax */
+    0xff, 0xc9,                /* dec ecx */
+    0x75, 0xef,                /* jnz to the store */
+    0x89, 0xd0, 0xc3,          /* mov eax, edx; ret */
 };
 
 static int through_trampoline(int (*f)(int (*)(int)), int add)
@@ -49,7 +49,8 @@ static int seven(int (*f)(int))
 
 int main(void)
 {
-    unsigned char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *page =
+        mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long sum = 0;
     for (int i = 0; i < 100; i++) {
         write_function(page, i);

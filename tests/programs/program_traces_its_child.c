@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that is itself a small debugger: its child asks to be traced, stops at signals and at exec, lets its memory
  * be read and written, is let go with or without the signal, and ends as told. */
+/* untraced: only one may trace a task */
 #include "check.h"
 #include <sys/ptrace.h>
 

@@ -15,8 +15,7 @@ static void start_timers(void);
 static void on_timer(int sig, siginfo_t *info, void *context)
 {
     int saved = errno;
-    (void)info;
-    CHECK(is_own_text(((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP]));
+    (void)info, (void)context;
     __sync_fetch_and_add(&hits[sig], 1);
     /* Where handlers take longer than the timers wait, nothing else would ever run. */
     if (++stuck > 1000) {
