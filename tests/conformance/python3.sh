@@ -123,7 +123,6 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2])
 sys.stdout.flush()
 os.kill(os.getpid(), signal.SIGUSR2)
 PY
-ulimit -c 0
 $GAIT python3 -c "$(cat work.py)" 2>err
 echo "status $?"
 printf 'import sys\nfor l in sys.stdin: print(l[::-1].strip())\nsys.exit(5)\n' >reverse.py
