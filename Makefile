@@ -3,7 +3,8 @@
 #
 #   make            build/gait                      make check        the tests of minutes
 #   make demo       record a program, look at it    make check-all    the long ones too
-#   make install    PREFIX=/usr/local               make bench-engine what the engine costs
+#   make install    PREFIX=/usr/local               make conformance  real programs
+#                                                   make bench-engine what the engine costs
 
 PREFIX ?= /usr/local
 CC     ?= gcc
@@ -17,7 +18,7 @@ GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lxxhash
 
-.PHONY: all demo check check-all unit insn oracle cli doors fuzz bench-engine install clean
+.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz bench-engine install clean
 all: $(B)/gait
 .SECONDARY:
 
@@ -94,6 +95,12 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
 check-all: check $(B)/oracle/probe
 	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh \
 	    -- programs tests/programs/run.sh all
+
+# Real programs, natively and under gait. Without perl's source the perl-* files are skipped.
+conformance: $(B)/gait
+	scripts/deps conformance
+	-scripts/source perl $(B)/conformance/cache
+	tests/conformance/run all
 
 fuzz: $(FUZZ)
 	tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 600

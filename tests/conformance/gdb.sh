@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gdb as the traced program: it starts a program under ptrace, sets breakpoints, steps, watches, and catches its signals.
-# small
 # needs: gdb gcc
 
 cat >debuggee.c <<'C'

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # openssl: digests, ciphers, keys and certificates; speed with its alarm signals and child processes; a TLS connection.
-# small
 # needs: openssl
 
 openssl enc -aes-256-ctr -K "$(printf '%064d' 7)" -iv "$(printf '%032d' 9)" -in /dev/zero 2>/dev/null | head -c 3000000 >data

@@ -67,11 +67,11 @@ threading.Timer(0.1, writer.send, (b"x",)).start()
 print("retried", reader.recv(1))
 signal.setitimer(signal.ITIMER_REAL, 0)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGUSR2])
-os.kill(os.getpid(), signal.SIGUSR2)
+signal.raise_signal(signal.SIGUSR2)
 print("pending", sorted(signal.sigpending()), signal.sigwait([signal.SIGUSR1, signal.SIGUSR2]))
 signal.signal(signal.SIGUSR1, lambda s, f: (_ for _ in ()).throw(KeyError("from a handler")))
 try:
-    os.kill(os.getpid(), signal.SIGUSR1)
+    signal.raise_signal(signal.SIGUSR1)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     time.sleep(60)
 except KeyError as e:
@@ -123,7 +123,6 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2])
 sys.stdout.flush()
 os.kill(os.getpid(), signal.SIGUSR2)
 PY
-ulimit -c 0
 $GAIT python3 -c "$(cat work.py)" 2>err
 echo "status $?"
 printf 'import sys\nfor l in sys.stdin: print(l[::-1].strip())\nsys.exit(5)\n' >reverse.py

@@ -14,7 +14,7 @@ server log1
 server=$!
 ready
 # The rates are not compared; that every test ran is.
-redis-benchmark -s redis.sock -q -n 3000 -c 20 -P 4 -r 1000 -t ping,set,get,incr,lpush,rpop,sadd,hset,zadd,lrange_100,mset 2>/dev/null |
+redis-benchmark -s redis.sock -q -n 1000 -c 20 -P 4 -r 1000 -t ping,set,get,incr,lpush,rpop,sadd,hset,zadd,lrange_100,mset 2>/dev/null |
     tr '\r' '\n' | sed -n 's/: [0-9.]* requests per second.*//p' | sed 's/^.*\t//'
 cli flushall
 echo "-- commands"
