@@ -5,14 +5,11 @@
 
 #include <string.h>
 
-enum { CC_NE = 5 };
-
 /* -- Indirect branches ------------------------------------------------------------------------ */
 
 /* An indirect branch has its target in r10, which hardly any code has in use at a branch, and in
  * the thread block; r10 becomes the index of a jump table, and where it arrives, at a door or a
- * landing, the target is verified. Nothing here changes the flags before the flags are known to be
- * dead. */
+ * landing, the target is verified. Nothing here changes the flags. */
 
 /* r10 := index of the jump tables for the target in r10. */
 static void emit_table_index(struct translator *t, struct emit *e)
@@ -43,9 +40,10 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
     emit_bytes(e, jmp, sizeof jmp);
 }
 
-/* Verify the target with flags that somebody will read: rcx is borrowed for a branch that needs
- * none. */
-static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
+/* Verify the target without a change of the flags. Whoever arrives here may be on the way to another
+ * place with the same index, and there somebody may read them; so it does not help that nobody does
+ * at pc. The way is rcx and the one branch that asks no flag. */
+static void emit_slow_verify(struct emit *e, u64 pc, u64 miss)
 {
     emit_gs_store(e, RCX, T_SPILL0);
     emit_gs_load(e, R10, T_TARGET);
@@ -62,23 +60,43 @@ static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
     emit_gs_load(e, RCX, T_SPILL0);
 }
 
+/* The same with rcx kept in r10 and not in memory: the index is the low bits of the target, and of
+ * the others 32 fit a displacement. Those above are 0 in any address that can be jumped to. */
+static void emit_quick_verify(struct emit *e, u64 pc, u64 miss)
+{
+    const u8 rorx[] = {0x65, 0xc4, 0xe3, 0xfb,
+                       0xf0, 0x0c, 0x25}; /* rorx rcx, gs:[T_TARGET], imm8 */
+    const u8 lea[] = {0x8d, 0x89};        /* lea ecx, [rcx + disp32] */
+    emit_move(e, R10, RCX);
+    emit_bytes(e, rorx, sizeof rorx);
+    emit_32(e, T_TARGET);
+    emit_8(e, WIRE_JUMP_LOG2);
+    emit_bytes(e, lea, sizeof lea);
+    emit_32(e, (u32)(0 - (pc >> WIRE_JUMP_LOG2)));
+    u8 *jump = e->p;
+    const u8 jrcxz[] = {0xe3, 0x00};
+    emit_bytes(e, jrcxz, sizeof jrcxz);
+    emit_move(e, RCX, R10);
+    emit_jmp(e, miss);
+    if (!e->full)
+        jump[1] = (u8)(e->p - jump - 2);
+    emit_move(e, RCX, R10);
+}
+
 /* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return
  * has left a cache address below the stack pointer, where the program has its return address: put
  * that back. */
 static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
-    if (flags_live_at(t, pc, LIVE_FLAGS)) {
-        emit_flagless_verify(e, pc, miss);
-    } else {
-        const u8 cmp[] = {0x65, 0x4c, 0x3b, 0x14, 0x25}; /* cmp r10, gs:[T_TARGET] */
-        emit_imm(e, R10, pc);
-        emit_bytes(e, cmp, sizeof cmp);
-        emit_32(e, T_TARGET);
-        emit_jcc(e, CC_NE, miss);
-    }
-    if (by == BY_RETURN)
+    if (t->has_bmi2)
+        emit_quick_verify(e, pc, miss);
+    else
+        emit_slow_verify(e, pc, miss);
+    if (by == BY_RETURN) {
+        emit_gs_load(e, R10, T_TARGET);
         emit_store(e, R10, RSP, -8);
+    }
     emit_gs_load(e, R10, T_R10);
 }
 
