@@ -12,8 +12,8 @@ static const ZydisDecoder *decoder(void)
     static ZydisDecoder d;
     static bool ready;
     if (!ready)
-        ready = ZYAN_SUCCESS(
-            ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+        ready =
+            ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
     return &d;
 }
 
@@ -236,8 +236,7 @@ void code_op(struct code *c, ZydisMnemonic m, u32 n, ...)
 
 void code_op_at(struct code *c, ZydisMnemonic m, const struct place *p, u32 n, ...)
 {
-    ZydisEncoderRequest q = {
-        .mnemonic = m, .operand_count = (ZyanU8)n, .prefixes = p->prefixes};
+    ZydisEncoderRequest q = {.mnemonic = m, .operand_count = (ZyanU8)n, .prefixes = p->prefixes};
     va_list v;
     va_start(v, n);
     for (u32 i = 0; i < n; i++)

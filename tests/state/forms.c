@@ -261,8 +261,8 @@ static bool make_form(struct form *f, const ZydisDecodedInstruction *z,
     f->locks = z->attributes & ZYDIS_ATTRIB_ACCEPTS_LOCK;
     f->reps = z->attributes & ZYDIS_ATTRIB_ACCEPTS_REP;
     f->repes = z->attributes & ZYDIS_ATTRIB_ACCEPTS_REPE;
-    if (!ZYAN_SUCCESS(ZydisEncoderDecodedInstructionToEncoderRequest(
-            z, op, z->operand_count_visible, &f->q)))
+    if (!ZYAN_SUCCESS(
+            ZydisEncoderDecodedInstructionToEncoderRequest(z, op, z->operand_count_visible, &f->q)))
         return false;
     f->q.prefixes = 0;
     f->q.allowed_encodings = (ZydisEncodableEncoding)(1u << z->encoding);
@@ -281,8 +281,11 @@ static bool is_new(const struct form *f, const ZydisDecodedInstruction *z)
         struct {
             u32 type, role, bits, fixed;
         } op[ZYDIS_ENCODER_MAX_OPERANDS];
-    } key = {z->mnemonic, z->encoding, f->q.operand_size_hint,
-             {f->q.evex.broadcast, f->q.evex.rounding, f->q.evex.sae, f->q.evex.zeroing_mask}, {{0}}};
+    } key = {z->mnemonic,
+             z->encoding,
+             f->q.operand_size_hint,
+             {f->q.evex.broadcast, f->q.evex.rounding, f->q.evex.sae, f->q.evex.zeroing_mask},
+             {{0}}};
     for (u32 i = 0; i < f->q.operand_count; i++) {
         key.op[i].type = f->q.operands[i].type;
         key.op[i].role = f->role[i];
@@ -330,7 +333,8 @@ static void consider_all_modrm(const ZydisDecoder *d, u8 *bytes, size_t n, bool 
 
 static void consider_legacy(const ZydisDecoder *d)
 {
-    static const u8 prefixes[] = {0, 0x66, 0xf3, 0xf2}, maps[][2] = {{0}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}};
+    static const u8 prefixes[] = {0, 0x66, 0xf3, 0xf2},
+                    maps[][2] = {{0}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}};
     for (u32 x = 0; x < 4 * 2 * 4 * 256; x++) {
         u8 bytes[32];
         u32 prefix = x / 256 % 4, wide = x / 1024 % 2, map = x / 2048;
@@ -385,7 +389,7 @@ static void make_groups(void)
 {
     qsort(forms, n_forms, sizeof *forms, compare);
     n_groups = 0;
-    for (u32 class = 0, i = 0; class < FORM_CLASSES; class++) {
+    for (u32 class = 0, i = 0; class < FORM_CLASSES; class ++) {
         class_first[class] = n_groups;
         for (; i < n_forms && forms[i].class == class; i++)
             if (n_groups == class_first[class] || forms[i].q.mnemonic != forms[i - 1].q.mnemonic)
@@ -465,7 +469,10 @@ static ZydisEncoderOperand some_address(struct code *c, u32 size)
 static bool set_vsib(struct code *c, const struct form *f, ZydisEncoderRequest *q)
 {
     bool evex = f->q.allowed_encodings == ZYDIS_ENCODABLE_ENCODING_EVEX;
-    u32 memory = f->role[0] == ROLE_VSIB ? 0 : evex ? 2 : 1, first = rng_below(&c->rng, evex ? 32 : 16);
+    u32 memory = f->role[0] == ROLE_VSIB ? 0
+                 : evex                  ? 2
+                                         : 1,
+        first = rng_below(&c->rng, evex ? 32 : 16);
     ZydisEncoderOperand *m = &q->operands[memory];
     ZydisRegisterClass class = ZydisRegisterGetClass(m->mem.index);
     ZydisRegister zero = class == ZYDIS_REGCLASS_XMM   ? ZYDIS_REGISTER_XMM0
@@ -474,9 +481,11 @@ static bool set_vsib(struct code *c, const struct form *f, ZydisEncoderRequest *
     for (u32 i = 0; i < q->operand_count; i++)
         if (f->role[i] == ROLE_VECTOR) {
             ZydisRegister was = q->operands[i].reg.value;
-            q->operands[i].reg.value = (ZydisRegister)(was - ZydisRegisterGetId(was) + (first + 3 * i) % (evex ? 32 : 16));
+            q->operands[i].reg.value =
+                (ZydisRegister)(was - ZydisRegisterGetId(was) + (first + 3 * i) % (evex ? 32 : 16));
         }
-    u32 n = (first + 1) % (evex ? 32 : 16), size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, zero) / 8;
+    u32 n = (first + 1) % (evex ? 32 : 16),
+        size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, zero) / 8;
     m->mem.index = (ZydisRegister)(zero + (s32)n);
     m->mem.scale = (u8)(1 << rng_below(&c->rng, 4));
     u8 base = need_pointer(c, NO_GPR, false, false);
@@ -486,7 +495,8 @@ static bool set_vsib(struct code *c, const struct form *f, ZydisEncoderRequest *
     bool dwords = strstr(name, "gatherd") || strstr(name, "scatterd");
     s64 from = (dwords ? DWORDS_AT : QWORDS_AT) + 64 * (s64)rng_below(&c->rng, 4);
     if (evex)
-        code_op(c, ZYDIS_MNEMONIC_VMOVDQU32, 3, reg_op(m->mem.index), reg_op(ZYDIS_REGISTER_K0), mem_op(NO_GPR, from, size));
+        code_op(c, ZYDIS_MNEMONIC_VMOVDQU32, 3, reg_op(m->mem.index), reg_op(ZYDIS_REGISTER_K0),
+                mem_op(NO_GPR, from, size));
     else
         code_op(c, ZYDIS_MNEMONIC_VMOVDQU, 2, reg_op(m->mem.index), mem_op(NO_GPR, from, size));
     return true;
