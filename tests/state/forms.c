@@ -110,8 +110,10 @@ static bool is_ordinary_mnemonic(ZydisMnemonic m)
 
 static bool is_ordinary(const ZydisDecodedInstruction *z)
 {
-    return is_ordinary_category(z->meta.category) && is_ordinary_mnemonic(z->mnemonic) &&
-           !(z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) &&
+    bool is_idle = z->mnemonic == ZYDIS_MNEMONIC_RDSSPD || z->mnemonic == ZYDIS_MNEMONIC_RDSSPQ ||
+                   z->mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+    return (is_idle || is_ordinary_category(z->meta.category)) &&
+           is_ordinary_mnemonic(z->mnemonic) && !(z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) &&
            z->encoding != ZYDIS_INSTRUCTION_ENCODING_3DNOW &&
            z->encoding != ZYDIS_INSTRUCTION_ENCODING_XOP;
 }

@@ -142,10 +142,11 @@ static void item_odd_pop(struct maker *m)
 static void item_frame(struct maker *m)
 {
     struct code *c = m->c;
-    u32 level = rng_below(&c->rng, 4), room = 8 * rng_below(&c->rng, 9);
+    u32 level = rng_percent(&c->rng, 10) ? rng_below(&c->rng, 32) : rng_below(&c->rng, 4);
+    u32 room = 8 * rng_below(&c->rng, 9);
     u16 reserved = c->reserved;
     s32 depth = c->depth;
-    if (!is_free(c, RBP) || c->depth > 700)
+    if (!is_free(c, RBP) || c->depth > 500)
         return;
     if (rng_percent(&c->rng, 60)) {
         need_pointer(c, RBP, false, false);
@@ -252,31 +253,56 @@ static void keep_some(struct code *c)
 
 enum loop_kind { LOOP_DOWN, LOOP_UP, LOOP_MEMORY, LOOP_RCX, LOOP_KINDS };
 
-static void end_loop(struct maker *m, enum loop_kind kind, u8 r, u64 counter, s64 n, u32 head)
+static void branch_indirect(struct maker *m, ZydisMnemonic branch, u32 label);
+
+/* Back to the head of a loop while the condition holds, straight or in a roundabout way. */
+static void branch_back(struct maker *m, ZydisMnemonic holds, ZydisMnemonic fails, u32 head)
 {
     struct code *c = m->c;
+    u32 out = label_new(c);
+    if (rng_percent(&c->rng, 60)) {
+        code_branch(c, holds, head, branch_bits(m));
+        return;
+    }
+    code_branch(c, fails, out, 32);
+    if (rng_percent(&c->rng, 50))
+        code_branch(c, ZYDIS_MNEMONIC_JMP, head, branch_bits(m));
+    else
+        branch_indirect(m, ZYDIS_MNEMONIC_JMP, head);
+    label_here(c, out);
+}
+
+static void end_loop(struct maker *m, enum loop_kind kind, u8 r, u64 counter, s64 n, u32 head)
+{
     static const ZydisMnemonic loops[] = {ZYDIS_MNEMONIC_LOOP, ZYDIS_MNEMONIC_LOOP,
                                           ZYDIS_MNEMONIC_LOOPE, ZYDIS_MNEMONIC_LOOPNE};
+    struct code *c = m->c;
+    u16 reserved = c->reserved;
     struct place p;
+    if (kind != LOOP_MEMORY)
+        c->reserved &= (u16) ~(1u << r);
     switch (kind) {
     case LOOP_DOWN:
         OP(DEC, rng_percent(&c->rng, 50) ? R64(r) : R32(r));
-        code_branch(c, ZYDIS_MNEMONIC_JNZ, head, branch_bits(m));
+        c->reserved = reserved;
+        branch_back(m, ZYDIS_MNEMONIC_JNZ, ZYDIS_MNEMONIC_JZ, head);
         break;
     case LOOP_UP:
         OP(INC, R64(r));
         OP(CMP, R64(r), I(n));
-        code_branch(c, ZYDIS_MNEMONIC_JL, head, branch_bits(m));
+        c->reserved = reserved;
+        branch_back(m, ZYDIS_MNEMONIC_JL, ZYDIS_MNEMONIC_JNL, head);
         break;
     case LOOP_MEMORY:
         p = pick_way(c, counter, 4);
         code_op_at(c, ZYDIS_MNEMONIC_DEC, &p, 1, p.op);
-        code_branch(c, ZYDIS_MNEMONIC_JNZ, head, branch_bits(m));
+        branch_back(m, ZYDIS_MNEMONIC_JNZ, ZYDIS_MNEMONIC_JZ, head);
         break;
     default:
         code_branch(c, loops[rng_below(&c->rng, 4)], head, 8);
         break;
     }
+    c->reserved = reserved;
 }
 
 static u64 some_counter(struct code *c)
@@ -309,7 +335,6 @@ static void item_loop(struct maker *m)
     }
     label_here(c, head);
     block(m, 1 + rng_below(&c->rng, 4));
-    c->reserved &= (u16)(kind == LOOP_MEMORY ? 0xffff : ~(1u << r));
     end_loop(m, kind, r, counter, n, head);
     c->reserved = reserved;
 }
