@@ -589,11 +589,23 @@ static s32 add_index(struct code *c, ZydisEncoderOperand *o, u32 bits)
     return 32 * scale;
 }
 
+/* A register whose lower half alone is a pointer. */
+static u8 need_half_pointer(struct code *c)
+{
+    u8 r = pick_register(c);
+    u64 address = LOW_AT + (u64)line(c);
+    code_op(c, ZYDIS_MNEMONIC_MOV, 2, reg_op(gpr(r, 64)),
+            imm_op((s64)(address | rng_next(&c->rng) << 32)));
+    c->know[r] = (struct know){.kind = NOTHING, .slack = 256};
+    return r;
+}
+
 /* [pointer + disp], perhaps with an index, perhaps with the pointer as the index. */
 static struct place by_pointer(struct code *c, u32 size, bool aligned, bool narrow)
 {
     u32 bits = narrow ? 32 : 64;
-    u8 r = need_pointer(c, NO_GPR, narrow, aligned);
+    bool half = narrow && rng_percent(&c->rng, 50);
+    u8 r = half ? need_half_pointer(c) : need_pointer(c, NO_GPR, narrow, aligned);
     u16 before = c->reserved;
     struct place p = {.op = mem_op(r, 0, size)};
     p.op.mem.base = gpr(r, bits);
@@ -652,15 +664,15 @@ struct place pick_place(struct code *c, u32 size, bool aligned, bool store)
         p = by_stack(c, size, store);
     else
         p = by_address(c, size, aligned, x < 90);
-    u32 y = rng_below(&c->rng, 100);
-    if (y < 6) {
-        p.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_FS;
-        c->uses |= USES_FS;
-    } else if (y < 12) {
-        p.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_GS;
-        c->uses |= USES_GS;
-    }
+    p.prefixes |= pick_segment(c);
     return p;
+}
+
+u64 pick_segment(struct code *c)
+{
+    u32 x = rng_below(&c->rng, 100);
+    c->uses |= x < 6 ? USES_FS : x < 12 ? USES_GS : 0;
+    return x < 6 ? ZYDIS_ATTRIB_HAS_SEGMENT_FS : x < 12 ? ZYDIS_ATTRIB_HAS_SEGMENT_GS : 0;
 }
 
 struct place pick_way(struct code *c, u64 address, u32 size)

@@ -401,12 +401,22 @@ static void make_groups(void)
     group[n_groups] = (u32)n_forms;
 }
 
+/* Instructions that programs consist of, and that the translator looks at more closely. */
+static const ZydisMnemonic common[] = {
+    ZYDIS_MNEMONIC_MOV, ZYDIS_MNEMONIC_MOV, ZYDIS_MNEMONIC_MOV,   ZYDIS_MNEMONIC_LEA,
+    ZYDIS_MNEMONIC_LEA, ZYDIS_MNEMONIC_ADD, ZYDIS_MNEMONIC_SUB,   ZYDIS_MNEMONIC_XOR,
+    ZYDIS_MNEMONIC_INC, ZYDIS_MNEMONIC_DEC, ZYDIS_MNEMONIC_MOVZX, ZYDIS_MNEMONIC_XCHG};
+
 const struct form *form_pick(struct rng *r, enum form_class class)
 {
     u32 n = class_first[class + 1] - class_first[class];
     if (!n)
         return NULL;
     u32 g = class_first[class] + rng_below(r, n);
+    ZydisMnemonic wanted = common[rng_below(r, ARRAY_LEN(common))];
+    if (class == FORM_GENERAL && rng_percent(r, 40))
+        for (g = class_first[class]; forms[group[g]].q.mnemonic != wanted; g++)
+            ;
     return &forms[group[g] + rng_below(r, group[g + 1] - group[g])];
 }
 
@@ -540,7 +550,10 @@ static void set_operands(struct code *c, const struct form *f, ZydisEncoderReque
         ZydisEncoderOperand *o = &q->operands[i];
         switch (f->role[i]) {
         case ROLE_GPR:
-            if (!has_bit)
+            if (i == 1 && f->role[0] == ROLE_GPR && f->bits[0] == f->bits[1] &&
+                rng_percent(&c->rng, 12))
+                o->reg.value = q->operands[0].reg.value;
+            else if (!has_bit)
                 o->reg.value = some_gpr(c, f->bits[i]);
             break;
         case ROLE_VECTOR:
@@ -597,6 +610,8 @@ static bool prepare_implied(struct code *c, const struct form *f, ZydisEncoderRe
                                                   : ZYDIS_ATTRIB_HAS_REPNE;
     }
     c->reserved = before;
+    if (ok && f->implied[0] != NO_GPR)
+        q->prefixes |= pick_segment(c);
     for (u32 i = 0; narrow && i < q->operand_count; i++)
         if (q->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
             q->operands[i].mem.base = gpr(gpr_number(q->operands[i].mem.base), 32);
