@@ -161,6 +161,21 @@ static void note_flags(struct insn *in)
         in->writes |= (u32)flag_bits(written) << 16;
 }
 
+/* Zydis 4.0 calls these destinations overwritten; but a bit scan of zero leaves its own alone, and so
+ * does rdssp without a shadow stack. */
+static bool keeps_destination(const struct insn *in)
+{
+    switch (in->z.mnemonic) {
+    case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_BSR:
+    case ZYDIS_MNEMONIC_RDSSPD:
+    case ZYDIS_MNEMONIC_RDSSPQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void note_register(struct insn *in, const ZydisDecodedOperand *o)
 {
     u8 r = insn_gpr(o->reg.value);
@@ -168,7 +183,8 @@ static void note_register(struct insn *in, const ZydisDecodedOperand *o)
         return;
     u32 bit = LIVE_REG(r);
     in->names |= bit;
-    bool whole = o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
+    bool whole =
+        o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) && !keeps_destination(in);
     if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
         in->reads |= bit;
     if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {

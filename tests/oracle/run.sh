@@ -52,6 +52,8 @@ judge ls -- /bin/ls -l "$work/folder"
 judge gzip -- /bin/gzip -c "$work/text"
 if [ "${1:-small}" = all ]; then
     judge dynamic -- "$work/dynamic"
+    "$root/build/state/random_state" make 1 300 "$work/sequences" >/dev/null || exit 2
+    judge random-sequences -- "$root/build/state/random_state" run "$work/sequences" "$work/results"
     ORACLE_INPUT=$work/script.sql judge sqlite3 -- /usr/bin/sqlite3 :memory:
     judge perl -- /usr/bin/perl -e 'my %h; $h{$_ % 17} .= chr(65 + $_ % 26) for 1..500; print join(",", map {"$_=$h{$_}"} sort keys %h), "\n"; print scalar(grep {/A.*B/} values %h), "\n"'
     judge lua -- /usr/bin/lua5.4 -e 'local t = {} for i = 1, 500 do t[i] = (i * 7919) % 503 end table.sort(t) print(#t, t[1], t[250], string.rep("x", 20):gsub("x", "yz"))'

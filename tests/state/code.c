@@ -12,8 +12,8 @@ static const ZydisDecoder *decoder(void)
     static ZydisDecoder d;
     static bool ready;
     if (!ready)
-        ready = ZYAN_SUCCESS(
-            ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+        ready =
+            ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
     return &d;
 }
 
@@ -197,6 +197,115 @@ static void learn(struct code *c, const ZydisDecodedInstruction *z, const ZydisD
     }
 }
 
+/* -- Other spellings --------------------------------------------------------------------------- */
+
+/* The encoder knows one way to write an instruction; assemblers and compilers know more. */
+
+static bool same_operand(const ZydisDecodedOperand *a, const ZydisDecodedOperand *b)
+{
+    if (a->type != b->type || a->size != b->size || a->actions != b->actions)
+        return false;
+    switch (a->type) {
+    case ZYDIS_OPERAND_TYPE_REGISTER:
+        return a->reg.value == b->reg.value;
+    case ZYDIS_OPERAND_TYPE_MEMORY:
+        return a->mem.base == b->mem.base && a->mem.index == b->mem.index &&
+               a->mem.scale == b->mem.scale && a->mem.disp.value == b->mem.disp.value &&
+               (a->mem.segment == b->mem.segment ||
+                (a->mem.segment != ZYDIS_REGISTER_FS && a->mem.segment != ZYDIS_REGISTER_GS)) &&
+               a->mem.base != ZYDIS_REGISTER_RIP && a->mem.base != ZYDIS_REGISTER_EIP;
+    case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+        return a->imm.value.u == b->imm.value.u;
+    default:
+        return false;
+    }
+}
+
+static bool means_the_same(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *op,
+                           const u8 *bytes, ZyanUSize len)
+{
+    ZydisDecodedInstruction y;
+    ZydisDecodedOperand other[ZYDIS_MAX_OPERAND_COUNT];
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, len, &y, other)) ||
+        y.length != len || y.mnemonic != z->mnemonic || y.operand_count != z->operand_count)
+        return false;
+    for (u32 i = 0; i < z->operand_count; i++)
+        if (!same_operand(&op[i], &other[i]))
+            return false;
+    return true;
+}
+
+/* Where the opcode begins, or the REX before it. */
+static u32 after_prefixes(const u8 *bytes, ZyanUSize len)
+{
+    u32 i = 0;
+    while (i < len &&
+           (bytes[i] == 0x66 || bytes[i] == 0x67 || bytes[i] == 0xf0 || bytes[i] == 0xf2 ||
+            bytes[i] == 0xf3 || bytes[i] == 0x64 || bytes[i] == 0x65))
+        i++;
+    return i;
+}
+
+static void insert(u8 *bytes, ZyanUSize *len, u32 at, u8 x)
+{
+    memmove(bytes + at + 1, bytes + at, *len - at);
+    bytes[at] = x;
+    ++*len;
+}
+
+/* Write it in another way if there is one: with a prefix that changes nothing, with a REX of 0, with
+ * a REX that a prefix cancels, from the other side, with three bytes of VEX. */
+static void respell(struct code *c, const ZydisDecodedInstruction *z, const ZydisDecodedOperand *op,
+                    u8 *bytes, ZyanUSize *len)
+{
+    static const u8 idle[] = {0x26, 0x2e, 0x36, 0x3e, 0xf2};
+    u8 other[ZYDIS_MAX_INSTRUCTION_LENGTH + 2];
+    ZyanUSize n = *len;
+    if (n > ZYDIS_MAX_INSTRUCTION_LENGTH - 2)
+        return;
+    memcpy(other, bytes, n);
+    u32 at = after_prefixes(other, n);
+    bool has_rex = (other[at] & 0xf0) == 0x40, is_vex = other[at] == 0xc5;
+    switch (rng_below(&c->rng, 4)) {
+    case 0:
+        insert(other, &n, 0, idle[rng_below(&c->rng, ARRAY_LEN(idle))]);
+        break;
+    case 1:
+        if (has_rex || is_vex || other[at] == 0xc4 || other[at] == 0x62)
+            return;
+        insert(other, &n, at, 0x40);
+        break;
+    case 2:
+        if (at == 0 || has_rex)
+            return;
+        insert(other, &n, 0, 0x48);
+        break;
+    default:
+        if (is_vex) {
+            u8 last = other[at + 1];
+            other[at] = 0xc4;
+            other[at + 1] = (u8)((last & 0x80) | 0x61);
+            insert(other, &n, at + 2, (u8)(last & 0x7f));
+            break;
+        }
+        at += has_rex;
+        if (other[at] >= 0x40 || (other[at] & 4) || n != at + 2)
+            if ((other[at] & 0xfc) != 0x88 || n != at + 2)
+                return;
+        other[at] ^= 2;
+        other[at + 1] =
+            (u8)((other[at + 1] & 0xc0) | (other[at + 1] & 7) << 3 | (other[at + 1] >> 3 & 7));
+        if (has_rex)
+            other[at - 1] =
+                (u8)((other[at - 1] & 0xfa) | (other[at - 1] & 1) << 2 | (other[at - 1] >> 2 & 1));
+        break;
+    }
+    if (!means_the_same(z, op, other, n))
+        return;
+    memcpy(bytes, other, n);
+    *len = n;
+}
+
 bool code_put(struct code *c, ZydisEncoderRequest *q)
 {
     u8 bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
@@ -211,6 +320,8 @@ bool code_put(struct code *c, ZydisEncoderRequest *q)
         !ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, len, &z, op)) ||
         z.mnemonic != q->mnemonic || !is_allowed(c, &z, op))
         return false;
+    if (rng_percent(&c->rng, 15))
+        respell(c, &z, op, bytes, &len);
     memcpy(c->bytes + c->n, bytes, len);
     c->n += (u32)len;
     learn(c, &z, op);
@@ -236,8 +347,7 @@ void code_op(struct code *c, ZydisMnemonic m, u32 n, ...)
 
 void code_op_at(struct code *c, ZydisMnemonic m, const struct place *p, u32 n, ...)
 {
-    ZydisEncoderRequest q = {
-        .mnemonic = m, .operand_count = (ZyanU8)n, .prefixes = p->prefixes};
+    ZydisEncoderRequest q = {.mnemonic = m, .operand_count = (ZyanU8)n, .prefixes = p->prefixes};
     va_list v;
     va_start(v, n);
     for (u32 i = 0; i < n; i++)
@@ -479,11 +589,23 @@ static s32 add_index(struct code *c, ZydisEncoderOperand *o, u32 bits)
     return 32 * scale;
 }
 
+/* A register whose lower half alone is a pointer. */
+static u8 need_half_pointer(struct code *c)
+{
+    u8 r = pick_register(c);
+    u64 address = LOW_AT + (u64)line(c);
+    code_op(c, ZYDIS_MNEMONIC_MOV, 2, reg_op(gpr(r, 64)),
+            imm_op((s64)(address | rng_next(&c->rng) << 32)));
+    c->know[r] = (struct know){.kind = NOTHING, .slack = 256};
+    return r;
+}
+
 /* [pointer + disp], perhaps with an index, perhaps with the pointer as the index. */
 static struct place by_pointer(struct code *c, u32 size, bool aligned, bool narrow)
 {
     u32 bits = narrow ? 32 : 64;
-    u8 r = need_pointer(c, NO_GPR, narrow, aligned);
+    bool half = narrow && rng_percent(&c->rng, 50);
+    u8 r = half ? need_half_pointer(c) : need_pointer(c, NO_GPR, narrow, aligned);
     u16 before = c->reserved;
     struct place p = {.op = mem_op(r, 0, size)};
     p.op.mem.base = gpr(r, bits);
@@ -542,15 +664,15 @@ struct place pick_place(struct code *c, u32 size, bool aligned, bool store)
         p = by_stack(c, size, store);
     else
         p = by_address(c, size, aligned, x < 90);
-    u32 y = rng_below(&c->rng, 100);
-    if (y < 6) {
-        p.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_FS;
-        c->uses |= USES_FS;
-    } else if (y < 12) {
-        p.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_GS;
-        c->uses |= USES_GS;
-    }
+    p.prefixes |= pick_segment(c);
     return p;
+}
+
+u64 pick_segment(struct code *c)
+{
+    u32 x = rng_below(&c->rng, 100);
+    c->uses |= x < 6 ? USES_FS : x < 12 ? USES_GS : 0;
+    return x < 6 ? ZYDIS_ATTRIB_HAS_SEGMENT_FS : x < 12 ? ZYDIS_ATTRIB_HAS_SEGMENT_GS : 0;
 }
 
 struct place pick_way(struct code *c, u64 address, u32 size)

@@ -98,6 +98,8 @@ void know_meet(struct code *c, const struct know other[16]);
 
 /* An operand of so many bytes that can be read, or written too. */
 struct place pick_place(struct code *c, u32 size, bool aligned, bool store);
+/* A prefix for fs or gs, or none, which is more likely. */
+u64 pick_segment(struct code *c);
 /* A fixed place in low memory, addressed in some way. */
 struct place pick_way(struct code *c, u64 address, u32 size);
 

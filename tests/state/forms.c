@@ -110,8 +110,10 @@ static bool is_ordinary_mnemonic(ZydisMnemonic m)
 
 static bool is_ordinary(const ZydisDecodedInstruction *z)
 {
-    return is_ordinary_category(z->meta.category) && is_ordinary_mnemonic(z->mnemonic) &&
-           !(z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) &&
+    bool is_idle = z->mnemonic == ZYDIS_MNEMONIC_RDSSPD || z->mnemonic == ZYDIS_MNEMONIC_RDSSPQ ||
+                   z->mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+    return (is_idle || is_ordinary_category(z->meta.category)) &&
+           is_ordinary_mnemonic(z->mnemonic) && !(z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) &&
            z->encoding != ZYDIS_INSTRUCTION_ENCODING_3DNOW &&
            z->encoding != ZYDIS_INSTRUCTION_ENCODING_XOP;
 }
@@ -261,8 +263,8 @@ static bool make_form(struct form *f, const ZydisDecodedInstruction *z,
     f->locks = z->attributes & ZYDIS_ATTRIB_ACCEPTS_LOCK;
     f->reps = z->attributes & ZYDIS_ATTRIB_ACCEPTS_REP;
     f->repes = z->attributes & ZYDIS_ATTRIB_ACCEPTS_REPE;
-    if (!ZYAN_SUCCESS(ZydisEncoderDecodedInstructionToEncoderRequest(
-            z, op, z->operand_count_visible, &f->q)))
+    if (!ZYAN_SUCCESS(
+            ZydisEncoderDecodedInstructionToEncoderRequest(z, op, z->operand_count_visible, &f->q)))
         return false;
     f->q.prefixes = 0;
     f->q.allowed_encodings = (ZydisEncodableEncoding)(1u << z->encoding);
@@ -281,8 +283,11 @@ static bool is_new(const struct form *f, const ZydisDecodedInstruction *z)
         struct {
             u32 type, role, bits, fixed;
         } op[ZYDIS_ENCODER_MAX_OPERANDS];
-    } key = {z->mnemonic, z->encoding, f->q.operand_size_hint,
-             {f->q.evex.broadcast, f->q.evex.rounding, f->q.evex.sae, f->q.evex.zeroing_mask}, {{0}}};
+    } key = {z->mnemonic,
+             z->encoding,
+             f->q.operand_size_hint,
+             {f->q.evex.broadcast, f->q.evex.rounding, f->q.evex.sae, f->q.evex.zeroing_mask},
+             {{0}}};
     for (u32 i = 0; i < f->q.operand_count; i++) {
         key.op[i].type = f->q.operands[i].type;
         key.op[i].role = f->role[i];
@@ -330,7 +335,8 @@ static void consider_all_modrm(const ZydisDecoder *d, u8 *bytes, size_t n, bool 
 
 static void consider_legacy(const ZydisDecoder *d)
 {
-    static const u8 prefixes[] = {0, 0x66, 0xf3, 0xf2}, maps[][2] = {{0}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}};
+    static const u8 prefixes[] = {0, 0x66, 0xf3, 0xf2},
+                    maps[][2] = {{0}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}};
     for (u32 x = 0; x < 4 * 2 * 4 * 256; x++) {
         u8 bytes[32];
         u32 prefix = x / 256 % 4, wide = x / 1024 % 2, map = x / 2048;
@@ -385,7 +391,7 @@ static void make_groups(void)
 {
     qsort(forms, n_forms, sizeof *forms, compare);
     n_groups = 0;
-    for (u32 class = 0, i = 0; class < FORM_CLASSES; class++) {
+    for (u32 class = 0, i = 0; class < FORM_CLASSES; class ++) {
         class_first[class] = n_groups;
         for (; i < n_forms && forms[i].class == class; i++)
             if (n_groups == class_first[class] || forms[i].q.mnemonic != forms[i - 1].q.mnemonic)
@@ -395,12 +401,22 @@ static void make_groups(void)
     group[n_groups] = (u32)n_forms;
 }
 
+/* Instructions that programs consist of, and that the translator looks at more closely. */
+static const ZydisMnemonic common[] = {
+    ZYDIS_MNEMONIC_MOV, ZYDIS_MNEMONIC_MOV, ZYDIS_MNEMONIC_MOV,   ZYDIS_MNEMONIC_LEA,
+    ZYDIS_MNEMONIC_LEA, ZYDIS_MNEMONIC_ADD, ZYDIS_MNEMONIC_SUB,   ZYDIS_MNEMONIC_XOR,
+    ZYDIS_MNEMONIC_INC, ZYDIS_MNEMONIC_DEC, ZYDIS_MNEMONIC_MOVZX, ZYDIS_MNEMONIC_XCHG};
+
 const struct form *form_pick(struct rng *r, enum form_class class)
 {
     u32 n = class_first[class + 1] - class_first[class];
     if (!n)
         return NULL;
     u32 g = class_first[class] + rng_below(r, n);
+    ZydisMnemonic wanted = common[rng_below(r, ARRAY_LEN(common))];
+    if (class == FORM_GENERAL && rng_percent(r, 40))
+        for (g = class_first[class]; forms[group[g]].q.mnemonic != wanted; g++)
+            ;
     return &forms[group[g] + rng_below(r, group[g + 1] - group[g])];
 }
 
@@ -465,7 +481,10 @@ static ZydisEncoderOperand some_address(struct code *c, u32 size)
 static bool set_vsib(struct code *c, const struct form *f, ZydisEncoderRequest *q)
 {
     bool evex = f->q.allowed_encodings == ZYDIS_ENCODABLE_ENCODING_EVEX;
-    u32 memory = f->role[0] == ROLE_VSIB ? 0 : evex ? 2 : 1, first = rng_below(&c->rng, evex ? 32 : 16);
+    u32 memory = f->role[0] == ROLE_VSIB ? 0
+                 : evex                  ? 2
+                                         : 1,
+        first = rng_below(&c->rng, evex ? 32 : 16);
     ZydisEncoderOperand *m = &q->operands[memory];
     ZydisRegisterClass class = ZydisRegisterGetClass(m->mem.index);
     ZydisRegister zero = class == ZYDIS_REGCLASS_XMM   ? ZYDIS_REGISTER_XMM0
@@ -474,9 +493,11 @@ static bool set_vsib(struct code *c, const struct form *f, ZydisEncoderRequest *
     for (u32 i = 0; i < q->operand_count; i++)
         if (f->role[i] == ROLE_VECTOR) {
             ZydisRegister was = q->operands[i].reg.value;
-            q->operands[i].reg.value = (ZydisRegister)(was - ZydisRegisterGetId(was) + (first + 3 * i) % (evex ? 32 : 16));
+            q->operands[i].reg.value =
+                (ZydisRegister)(was - ZydisRegisterGetId(was) + (first + 3 * i) % (evex ? 32 : 16));
         }
-    u32 n = (first + 1) % (evex ? 32 : 16), size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, zero) / 8;
+    u32 n = (first + 1) % (evex ? 32 : 16),
+        size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, zero) / 8;
     m->mem.index = (ZydisRegister)(zero + (s32)n);
     m->mem.scale = (u8)(1 << rng_below(&c->rng, 4));
     u8 base = need_pointer(c, NO_GPR, false, false);
@@ -486,7 +507,8 @@ static bool set_vsib(struct code *c, const struct form *f, ZydisEncoderRequest *
     bool dwords = strstr(name, "gatherd") || strstr(name, "scatterd");
     s64 from = (dwords ? DWORDS_AT : QWORDS_AT) + 64 * (s64)rng_below(&c->rng, 4);
     if (evex)
-        code_op(c, ZYDIS_MNEMONIC_VMOVDQU32, 3, reg_op(m->mem.index), reg_op(ZYDIS_REGISTER_K0), mem_op(NO_GPR, from, size));
+        code_op(c, ZYDIS_MNEMONIC_VMOVDQU32, 3, reg_op(m->mem.index), reg_op(ZYDIS_REGISTER_K0),
+                mem_op(NO_GPR, from, size));
     else
         code_op(c, ZYDIS_MNEMONIC_VMOVDQU, 2, reg_op(m->mem.index), mem_op(NO_GPR, from, size));
     return true;
@@ -528,7 +550,10 @@ static void set_operands(struct code *c, const struct form *f, ZydisEncoderReque
         ZydisEncoderOperand *o = &q->operands[i];
         switch (f->role[i]) {
         case ROLE_GPR:
-            if (!has_bit)
+            if (i == 1 && f->role[0] == ROLE_GPR && f->bits[0] == f->bits[1] &&
+                rng_percent(&c->rng, 12))
+                o->reg.value = q->operands[0].reg.value;
+            else if (!has_bit)
                 o->reg.value = some_gpr(c, f->bits[i]);
             break;
         case ROLE_VECTOR:
@@ -585,6 +610,8 @@ static bool prepare_implied(struct code *c, const struct form *f, ZydisEncoderRe
                                                   : ZYDIS_ATTRIB_HAS_REPNE;
     }
     c->reserved = before;
+    if (ok && f->implied[0] != NO_GPR)
+        q->prefixes |= pick_segment(c);
     for (u32 i = 0; narrow && i < q->operand_count; i++)
         if (q->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
             q->operands[i].mem.base = gpr(gpr_number(q->operands[i].mem.base), 32);

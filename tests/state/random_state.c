@@ -44,7 +44,8 @@ static u8 *map_code_twice(u64 address)
     int fd = memfd_create("code", MFD_CLOEXEC);
     void *place = (void *)(uintptr_t)address;
     if (fd < 0 || ftruncate(fd, CODE_ROOM) < 0 ||
-        mmap(place, CODE_ROOM, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0) != place)
+        mmap(place, CODE_ROOM, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0) !=
+            place)
         die("cannot map", "the code");
     u8 *p = mmap(NULL, CODE_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
@@ -108,7 +109,8 @@ static void make_one(struct sequence *s, u64 address, u8 *writable, u64 seed)
     die("cannot make a sequence", "all attempts faulted");
 }
 
-static void write_file(const char *path, struct header *h, const struct sequence *s, u8 *const code[2])
+static void write_file(const char *path, struct header *h, const struct sequence *s,
+                       u8 *const code[2])
 {
     FILE *f = fopen(path, "wb");
     u64 at = sizeof *h + h->count * sizeof *s;
@@ -164,8 +166,9 @@ static struct file open_file(const char *path)
         die("not a file of sequences", path);
     for (u32 half = 0; half < 2; half++) {
         void *place = (void *)(uintptr_t)code_at[half];
-        if (h->size[half] && mmap(place, h->size[half], PROT_READ | PROT_EXEC,
-                                  MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, (off_t)h->offset[half]) != place)
+        if (h->size[half] &&
+            mmap(place, h->size[half], PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd,
+                 (off_t)h->offset[half]) != place)
             die("cannot map the code of", path);
     }
     close(fd);
@@ -227,8 +230,8 @@ static int list(const char *path, const char *index)
     ZydisDisassembledInstruction x;
     u32 i = 0;
     for (; i < s->code_size; i += x.info.length) {
-        if (!ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, s->address + i, code + i,
-                                                s->code_size - i, &x)))
+        if (!ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, s->address + i,
+                                                code + i, s->code_size - i, &x)))
             break;
         printf("%llx,%u  %s\n", (unsigned long long)x.runtime_address, x.info.length, x.text);
     }
@@ -250,7 +253,8 @@ int main(int argc, char **argv)
         return show(argv[2], argv[3]);
     if (!strcmp(verb, "list") && argc == 4)
         return list(argv[2], argv[3]);
-    fprintf(stderr, "usage: random_state make SEED COUNT FILE | run FILE RESULTS [I] | show FILE I | "
-                    "list FILE I\n");
+    fprintf(stderr,
+            "usage: random_state make SEED COUNT FILE | run FILE RESULTS [I] | show FILE I | "
+            "list FILE I\n");
     return 2;
 }

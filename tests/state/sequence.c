@@ -34,8 +34,10 @@ struct maker {
 
 static void block(struct maker *m, u32 items);
 
-#define OP(name, ...) \
-    code_op(c, ZYDIS_MNEMONIC_##name, sizeof((ZydisEncoderOperand[]){__VA_ARGS__}) / sizeof(ZydisEncoderOperand), __VA_ARGS__)
+#define OP(name, ...)                                                                   \
+    code_op(c, ZYDIS_MNEMONIC_##name,                                                   \
+            sizeof((ZydisEncoderOperand[]){__VA_ARGS__}) / sizeof(ZydisEncoderOperand), \
+            __VA_ARGS__)
 #define R64(r) reg_op(gpr(r, 64))
 #define R32(r) reg_op(gpr(r, 32))
 #define I(x)   imm_op(x)
@@ -140,10 +142,11 @@ static void item_odd_pop(struct maker *m)
 static void item_frame(struct maker *m)
 {
     struct code *c = m->c;
-    u32 level = rng_below(&c->rng, 4), room = 8 * rng_below(&c->rng, 9);
+    u32 level = rng_percent(&c->rng, 10) ? rng_below(&c->rng, 32) : rng_below(&c->rng, 4);
+    u32 room = 8 * rng_below(&c->rng, 9);
     u16 reserved = c->reserved;
     s32 depth = c->depth;
-    if (!is_free(c, RBP) || c->depth > 700)
+    if (!is_free(c, RBP) || c->depth > 500)
         return;
     if (rng_percent(&c->rng, 60)) {
         need_pointer(c, RBP, false, false);
@@ -250,31 +253,56 @@ static void keep_some(struct code *c)
 
 enum loop_kind { LOOP_DOWN, LOOP_UP, LOOP_MEMORY, LOOP_RCX, LOOP_KINDS };
 
-static void end_loop(struct maker *m, enum loop_kind kind, u8 r, u64 counter, s64 n, u32 head)
+static void branch_indirect(struct maker *m, ZydisMnemonic branch, u32 label);
+
+/* Back to the head of a loop while the condition holds, straight or in a roundabout way. */
+static void branch_back(struct maker *m, ZydisMnemonic holds, ZydisMnemonic fails, u32 head)
 {
     struct code *c = m->c;
+    u32 out = label_new(c);
+    if (rng_percent(&c->rng, 60)) {
+        code_branch(c, holds, head, branch_bits(m));
+        return;
+    }
+    code_branch(c, fails, out, 32);
+    if (rng_percent(&c->rng, 50))
+        code_branch(c, ZYDIS_MNEMONIC_JMP, head, branch_bits(m));
+    else
+        branch_indirect(m, ZYDIS_MNEMONIC_JMP, head);
+    label_here(c, out);
+}
+
+static void end_loop(struct maker *m, enum loop_kind kind, u8 r, u64 counter, s64 n, u32 head)
+{
     static const ZydisMnemonic loops[] = {ZYDIS_MNEMONIC_LOOP, ZYDIS_MNEMONIC_LOOP,
                                           ZYDIS_MNEMONIC_LOOPE, ZYDIS_MNEMONIC_LOOPNE};
+    struct code *c = m->c;
+    u16 reserved = c->reserved;
     struct place p;
+    if (kind != LOOP_MEMORY)
+        c->reserved &= (u16) ~(1u << r);
     switch (kind) {
     case LOOP_DOWN:
         OP(DEC, rng_percent(&c->rng, 50) ? R64(r) : R32(r));
-        code_branch(c, ZYDIS_MNEMONIC_JNZ, head, branch_bits(m));
+        c->reserved = reserved;
+        branch_back(m, ZYDIS_MNEMONIC_JNZ, ZYDIS_MNEMONIC_JZ, head);
         break;
     case LOOP_UP:
         OP(INC, R64(r));
         OP(CMP, R64(r), I(n));
-        code_branch(c, ZYDIS_MNEMONIC_JL, head, branch_bits(m));
+        c->reserved = reserved;
+        branch_back(m, ZYDIS_MNEMONIC_JL, ZYDIS_MNEMONIC_JNL, head);
         break;
     case LOOP_MEMORY:
         p = pick_way(c, counter, 4);
         code_op_at(c, ZYDIS_MNEMONIC_DEC, &p, 1, p.op);
-        code_branch(c, ZYDIS_MNEMONIC_JNZ, head, branch_bits(m));
+        branch_back(m, ZYDIS_MNEMONIC_JNZ, ZYDIS_MNEMONIC_JZ, head);
         break;
     default:
         code_branch(c, loops[rng_below(&c->rng, 4)], head, 8);
         break;
     }
+    c->reserved = reserved;
 }
 
 static u64 some_counter(struct code *c)
@@ -307,7 +335,6 @@ static void item_loop(struct maker *m)
     }
     label_here(c, head);
     block(m, 1 + rng_below(&c->rng, 4));
-    c->reserved &= (u16)(kind == LOOP_MEMORY ? 0xffff : ~(1u << r));
     end_loop(m, kind, r, counter, n, head);
     c->reserved = reserved;
 }
@@ -598,28 +625,32 @@ struct saving {
     u32 at;
 };
 static const struct saving savings[] = {
-    {{0x0f, 0xae, 0x20}, XSAVE_AT},          {{0x48, 0x0f, 0xae, 0x20}, XSAVE_AT},
-    {{0x0f, 0xae, 0x30}, XSAVE_AT},          {{0x48, 0x0f, 0xae, 0x30}, XSAVE_AT},
-    {{0x0f, 0xae, 0x28}, XSAVE_AT},          {{0x48, 0x0f, 0xae, 0x28}, XSAVE_AT},
-    {{0x0f, 0xc7, 0x20}, XSAVEC_AT},         {{0x48, 0x0f, 0xc7, 0x20}, XSAVEC_AT},
-    {{0x0f, 0xae, 0x28}, XSAVEC_AT},         {{0x48, 0x0f, 0xae, 0x28}, XSAVEC_AT},
-    {{0x0f, 0xae, 0x00}, FXSAVE_AT},         {{0x48, 0x0f, 0xae, 0x00}, FXSAVE_AT},
-    {{0x0f, 0xae, 0x08}, FXSAVE_AT},         {{0x48, 0x0f, 0xae, 0x08}, FXSAVE_AT},
-    {{0xd9, 0x30}, FNSTENV_AT},              {{0xd9, 0x20}, FNSTENV_AT},
-    {{0x66, 0xd9, 0x30}, FNSTENVW_AT},       {{0x66, 0xd9, 0x20}, FNSTENVW_AT},
-    {{0xdd, 0x30}, FNSAVE_AT},               {{0xdd, 0x20}, FNSAVE_AT},
-    {{0x66, 0xdd, 0x30}, FNSAVEW_AT},        {{0x66, 0xdd, 0x20}, FNSAVEW_AT},
-    {{0x0f, 0xae, 0x10}, MXCSRS_AT},         {{0xc5, 0xf8, 0xae, 0x10}, MXCSRS_AT},
+    {{0x0f, 0xae, 0x20}, XSAVE_AT},    {{0x48, 0x0f, 0xae, 0x20}, XSAVE_AT},
+    {{0x0f, 0xae, 0x30}, XSAVE_AT},    {{0x48, 0x0f, 0xae, 0x30}, XSAVE_AT},
+    {{0x0f, 0xae, 0x28}, XSAVE_AT},    {{0x48, 0x0f, 0xae, 0x28}, XSAVE_AT},
+    {{0x0f, 0xc7, 0x20}, XSAVEC_AT},   {{0x48, 0x0f, 0xc7, 0x20}, XSAVEC_AT},
+    {{0x0f, 0xae, 0x28}, XSAVEC_AT},   {{0x48, 0x0f, 0xae, 0x28}, XSAVEC_AT},
+    {{0x0f, 0xae, 0x00}, FXSAVE_AT},   {{0x48, 0x0f, 0xae, 0x00}, FXSAVE_AT},
+    {{0x0f, 0xae, 0x08}, FXSAVE_AT},   {{0x48, 0x0f, 0xae, 0x08}, FXSAVE_AT},
+    {{0xd9, 0x30}, FNSTENV_AT},        {{0xd9, 0x20}, FNSTENV_AT},
+    {{0x66, 0xd9, 0x30}, FNSTENVW_AT}, {{0x66, 0xd9, 0x20}, FNSTENVW_AT},
+    {{0xdd, 0x30}, FNSAVE_AT},         {{0xdd, 0x20}, FNSAVE_AT},
+    {{0x66, 0xdd, 0x30}, FNSAVEW_AT},  {{0x66, 0xdd, 0x20}, FNSAVEW_AT},
+    {{0x0f, 0xae, 0x10}, MXCSRS_AT},   {{0xc5, 0xf8, 0xae, 0x10}, MXCSRS_AT},
     {{0xd9, 0x28}, FCWS_AT},
 };
 
-/* Which components to save. */
+/* Which components to save or load. Those of the vector registers go together: where only the
+ * middle of a register was set back to zero, a Zen 4 with Linux 6.18 has been seen to bring the old
+ * value back at a change of context, with no gait around. */
 static bool choose_components(struct code *c)
 {
+    enum { X87 = 1, SSE = 2, VECTORS = 0xe4 };
+    u64 all = world_components(), x = rng_next(&c->rng);
     if (!is_free(c, RAX) || !is_free(c, RDX))
         return false;
-    u64 all = world_components();
-    OP(MOV, R32(RAX), I((s64)(rng_percent(&c->rng, 50) ? all : rng_next(&c->rng) & all & 0xff)));
+    u64 some = (x & X87) | (x & SSE) | (x & 4 ? VECTORS : 0);
+    OP(MOV, R32(RAX), I((s64)(x & 8 ? all : all & some)));
     if (rng_percent(&c->rng, 70))
         OP(XOR, R32(RDX), R32(RDX));
     return true;
@@ -636,8 +667,8 @@ static void item_save(struct maker *m)
     ZydisEncoderRequest q;
     ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, s->bytes, sizeof s->bytes, &z, op)) ||
-        !ZYAN_SUCCESS(ZydisEncoderDecodedInstructionToEncoderRequest(
-            &z, op, z.operand_count_visible, &q)))
+        !ZYAN_SUCCESS(
+            ZydisEncoderDecodedInstructionToEncoderRequest(&z, op, z.operand_count_visible, &q)))
         return;
     c->uses |= USES_SAVE;
     if (s->at < FXSAVE_AT) {
@@ -713,34 +744,20 @@ static const struct {
     enum form_class class;
     bool nests;
 } items[] = {
-    {300, NULL, FORM_GENERAL, false},
-    {45, NULL, FORM_BIT, false},
-    {50, NULL, FORM_STRING, false},
-    {60, NULL, FORM_STACK, false},
-    {15, NULL, FORM_DIVIDE, false},
-    {50, NULL, FORM_X87, false},
-    {40, NULL, FORM_MMX, false},
-    {80, NULL, FORM_SSE, false},
-    {80, NULL, FORM_VEX, false},
-    {110, NULL, FORM_EVEX, false},
-    {20, NULL, FORM_MASK, false},
-    {15, NULL, FORM_VSIB, false},
-    {18, item_flags, 0, false},
-    {12, item_move_rsp, 0, false},
-    {5, item_odd_pop, 0, false},
-    {12, item_save, 0, false},
-    {5, item_segment_base, 0, false},
-    {2, item_syscall, 0, false},
-    {2, item_clzero, 0, false},
-    {4, item_moffs, 0, false},
-    {8, item_call_pop, 0, false},
-    {60, item_if, 0, true},
-    {10, item_if_count, 0, true},
-    {22, item_loop, 0, true},
-    {35, item_call, 0, true},
-    {20, item_jump, 0, true},
-    {8, item_switch, 0, true},
-    {6, item_other_stack, 0, true},
+    {300, NULL, FORM_GENERAL, false}, {45, NULL, FORM_BIT, false},
+    {50, NULL, FORM_STRING, false},   {60, NULL, FORM_STACK, false},
+    {15, NULL, FORM_DIVIDE, false},   {50, NULL, FORM_X87, false},
+    {40, NULL, FORM_MMX, false},      {80, NULL, FORM_SSE, false},
+    {80, NULL, FORM_VEX, false},      {110, NULL, FORM_EVEX, false},
+    {20, NULL, FORM_MASK, false},     {15, NULL, FORM_VSIB, false},
+    {18, item_flags, 0, false},       {12, item_move_rsp, 0, false},
+    {5, item_odd_pop, 0, false},      {12, item_save, 0, false},
+    {5, item_segment_base, 0, false}, {2, item_syscall, 0, false},
+    {2, item_clzero, 0, false},       {4, item_moffs, 0, false},
+    {8, item_call_pop, 0, false},     {60, item_if, 0, true},
+    {10, item_if_count, 0, true},     {22, item_loop, 0, true},
+    {35, item_call, 0, true},         {20, item_jump, 0, true},
+    {8, item_switch, 0, true},        {6, item_other_stack, 0, true},
     {6, item_frame, 0, true},
 };
 
@@ -790,7 +807,8 @@ static void choose_start(struct code *c, struct start *s)
         s->low |= x < 15 ? bit : 0;
         s->high |= x >= 15 && x < 30 ? bit : 0;
         s->small |= x >= 30 ? bit : 0;
-        c->know[r] = x < 30 ? (struct know){POINTER, x < 15, true, 256} : (struct know){.kind = SMALL};
+        c->know[r] =
+            x < 30 ? (struct know){POINTER, x < 15, true, 256} : (struct know){.kind = SMALL};
     }
 }
 

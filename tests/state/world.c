@@ -99,7 +99,7 @@ static void fill_save_areas(void)
     memset(image + 9 * PAGE, 0, 2 * PAGE);
     put_32(XSAVE_AT + 24, MXCSR_MASKED);
     put_32(XSAVEC_AT + 24, MXCSR_MASKED);
-    put_32(XSAVEC_AT + XCOMP_BV, 7);
+    put_32(XSAVEC_AT + XCOMP_BV, (u32)world_components());
     put_32(XSAVEC_AT + XCOMP_BV + 4, 1u << 31);
     put_32(FXSAVE_AT, FCW_MASKED);
     put_32(FXSAVE_AT + 24, MXCSR_MASKED);
@@ -336,7 +336,8 @@ void world_catch_faults(void)
     static u8 stack[65536];
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGALRM, SIGSYS};
     stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction a = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    struct sigaction a = {.sa_sigaction = on_signal,
+                          .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigaltstack(&alternative, NULL);
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         sigaction(signals[i], &a, NULL);
