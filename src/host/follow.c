@@ -464,9 +464,19 @@ void follow_watch(struct process *p)
     watch(p->run, p->pid_fd, p->number);
 }
 
+/* Each process takes two descriptors. */
+static void allow_many_files(struct run *r)
+{
+    if (getrlimit(RLIMIT_NOFILE, &r->old_files) < 0)
+        return;
+    struct rlimit more = {r->old_files.rlim_max, r->old_files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &more);
+}
+
 int follow_begin(struct run *r, struct err *e)
 {
     sigset_t child;
+    allow_many_files(r);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &r->old_mask);

@@ -78,6 +78,7 @@ struct run {
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
+    struct rlimit old_files;
 
     pthread_mutex_t lock; /* guards what follows, and the result's refused and why */
     VEC(struct posted) posted;
