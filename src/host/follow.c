@@ -252,6 +252,8 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
     if (!tid || find_execing(r, tid))
         return 0;
     struct execing x = {.process = p, .block = block, .tid = tid, .from = tracks_sharer(p, pid)};
+    x.number = load_relaxed(&process_thread(p, block)->number);
+    x.shares = load_relaxed(&process_thread(p, block)->made) == TASK_sharer;
     if (kind == EXEC_privileged)
         x.untraced = TRACE_UNTRACED_privileged;
     else if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
@@ -266,7 +268,8 @@ static void exec_failed(struct process *p, u32 block)
     struct run *r = p->run;
     struct execing *x = NULL;
     for (size_t i = 0; i < r->execing.n && !x; i++)
-        if (r->execing.v[i].process == p && r->execing.v[i].block == block)
+        if (r->execing.v[i].process == p && r->execing.v[i].block == block &&
+            r->execing.v[i].number == load_relaxed(&process_thread(p, block)->number))
             x = &r->execing.v[i];
     if (x && !x->untraced && ptrace(PTRACE_INTERRUPT, x->tid, 0, 0) == 0) {
         x->detaching = true;
@@ -286,15 +289,14 @@ static void let_go(struct run *r, struct execing *x, int sig)
 
 /* Give back the block of a task that shared its maker's pages and left them by an execve. Its maker,
  * when it comes back from vfork, may be about to do the same. */
-static void free_block(struct process *p, u32 block)
+static void free_block(struct process *p, u32 block, u32 number)
 {
     struct thread *t = process_thread(p, block);
-    u32 number = load_relaxed(&t->number);
-    if (number != NO_NUMBER && __atomic_compare_exchange_n(&t->number, &number, NO_NUMBER, false,
-                                                           __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_RELEASE);
-        store_release(&t->in_use, 0);
-    }
+    if (number == NO_NUMBER || !__atomic_compare_exchange_n(&t->number, &number, NO_NUMBER, false,
+                                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_RELEASE);
+    store_release(&t->in_use, 0);
 }
 
 /* The task that said so has a new image, which is or will be traced as process `now`, or is not. */
@@ -304,7 +306,7 @@ static void exec_done(struct run *r, struct execing *done, pid_t pid)
     forget_execing(r, done);
     tracks_end(r, x.from, TRACE_ENDED_exec, 0);
     if (pid != x.process->pid) {
-        free_block(x.process, x.block);
+        free_block(x.process, x.block, x.number);
         return;
     }
     epoll_ctl(r->epoll, EPOLL_CTL_DEL, x.process->pid_fd, NULL);
@@ -359,10 +361,9 @@ static void look_at_untraced(struct run *r)
         struct execing *x = &r->execing.v[i];
         if (!x->untraced || has_pages(x->process, x->tid))
             continue;
-        bool shares = load_relaxed(&process_thread(x->process, x->block)->made) == TASK_sharer;
         struct trace_process t = {.from = x->from, .how = TRACE_BY_exec, .untraced = x->untraced};
         tracks_image(r, &t, x->tid);
-        exec_done(r, x, shares ? 0 : x->process->pid);
+        exec_done(r, x, x->shares ? 0 : x->process->pid);
     }
 }
 
@@ -464,9 +465,19 @@ void follow_watch(struct process *p)
     watch(p->run, p->pid_fd, p->number);
 }
 
+/* Each process takes two descriptors. */
+static void allow_many_files(struct run *r)
+{
+    if (getrlimit(RLIMIT_NOFILE, &r->old_files) < 0)
+        return;
+    struct rlimit more = {r->old_files.rlim_max, r->old_files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &more);
+}
+
 int follow_begin(struct run *r, struct err *e)
 {
     sigset_t child;
+    allow_many_files(r);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &r->old_mask);

@@ -57,10 +57,11 @@ struct posted {
 /* A task on its way through execve. */
 struct execing {
     struct process *process; /* whose shared pages it leaves */
-    u32 block;
+    u32 block, number; /* its thread's; the block may be another's when the call has succeeded */
     pid_t tid;
     u32 from;       /* the process of the trace that it is */
     u32 untraced;   /* why its new image will not be traced; 0 if we trace the task for it */
+    bool shares;    /* others may go on using the pages when it leaves them */
     bool detaching; /* the call has failed: the task is to be let go, and waits for our answer */
 };
 
@@ -78,6 +79,7 @@ struct run {
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
+    struct rlimit old_files;
 
     pthread_mutex_t lock; /* guards what follows, and the result's refused and why */
     VEC(struct posted) posted;

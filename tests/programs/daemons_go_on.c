@@ -24,5 +24,5 @@ int main(void)
     }
     waitpid(pid, &status, 0);
     printf("the first child ended with %d\n", status);
-    return 3;
+    return 0;
 }
