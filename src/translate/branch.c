@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { CC_NE = 5 };
-
 /* -- Indirect branches ------------------------------------------------------------------------ */
 
 /* An indirect branch has its target in r10, which hardly any code has in use at a branch, and in
