@@ -116,9 +116,10 @@ static bool claim_buffer(struct thread *t)
     return false;
 }
 
-static bool window_is_open(const struct control *c)
+/* May another buffer be taken, when `more` more have been handed over? */
+static bool window_is_open(const struct control *c, u32 more)
 {
-    return load_acquire(&c->published) - load_acquire(&c->returned) < c->window;
+    return load_acquire(&c->published) + more - load_acquire(&c->returned) < c->window;
 }
 
 /* Get an empty buffer, waiting for the host to drain some if need be; false if there is no host any
@@ -126,12 +127,12 @@ static bool window_is_open(const struct control *c)
 static bool wait_for_buffer(struct thread *t)
 {
     struct control *c = control(t);
-    if (!window_is_open(c)) {
+    if (!window_is_open(c, 0)) {
         c->n_waits++;
         __atomic_fetch_add(&c->guest_waits, 1, __ATOMIC_SEQ_CST);
         for (;;) {
             u32 seen = load_acquire(&c->free_bell);
-            if (window_is_open(c) || host_is_gone(t))
+            if (window_is_open(c, 0) || host_is_gone(t))
                 break;
             futex_wait(&c->free_bell, seen);
         }
@@ -192,7 +193,7 @@ static void drop_records(struct thread *t)
 bool swap_buffer(struct thread *t)
 {
     struct control *c = control(t);
-    if (records(t) && c->drops && !window_is_open(c)) {
+    if (records(t) && c->drops && !window_is_open(c, 1)) {
         drop_records(t);
         return true;
     }

@@ -129,6 +129,8 @@ static bool drain_one(struct drain *d)
     if (!__atomic_compare_exchange_n(&p->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return true;
+    if (p->run->stress.lazy)
+        usleep(20000);
     u32 length = load_relaxed(&c->length[i]), used = MIN(length, p->buffer_size);
     if (length > p->buffer_size && !d->undecodable) {
         d->undecodable = true;

@@ -399,6 +399,70 @@ def gait_killed_lets_the_program_finish(room):
                    lambda: f"gait killed after {delay} s: the program printed only {out.read_bytes()!r}")
 
 
+# Says "on", works through much more than all buffers hold, says "off".
+WORK = '$| = 1; print "on\\n"; my %h; $h{$_ % 1009} += $_ for 1..1000000; print "off\\n"'
+
+
+def stop_gait(room, *options):
+    """Record WORK, stop gait in the middle; what the program had said when gait went on, and gait's end."""
+    out = room.place / "out"
+    with open(out, "wb") as stdout:
+        child = subprocess.Popen([room.gait, "record", "--events=control", *options, "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK],
+                                 cwd=room.place, stdout=stdout, stderr=subprocess.PIPE)
+    wait_until(lambda: out.read_bytes(), lambda: "the program did not start")
+    time.sleep(0.3)
+    os.kill(child.pid, signal.SIGSTOP)
+    time.sleep(4)
+    said = out.read_bytes()
+    os.kill(child.pid, signal.SIGCONT)
+    try:
+        errors = child.communicate(timeout=SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        child.kill()
+        raise Failed("stopped and continued, gait did not end") from None
+    if child.returncode or out.read_bytes() != b"on\noff\n":
+        raise Failed(f"stopped and continued, gait ended with {child.returncode}: {errors.decode()}")
+    return said, errors.decode()
+
+
+@case
+def gait_stopped_makes_the_program_wait_and_loses_nothing(room):
+    said, errors = stop_gait(room)
+    if said != b"on\n" or errors:
+        raise Failed(f"while gait was stopped the program said {said!r}; then gait said {errors!r}")
+    room.passes("verify", "x.gait")
+    if json.loads(room.passes("info", "--json", "x.gait").stdout)["lost_buffers"]:
+        raise Failed("buffers were lost")
+
+
+@case
+def overflow_drop_counts_what_it_drops(room):
+    slow = {**os.environ, "GAIT_STRESS": "lazy,tinybuf"}
+    done = room.run("record", "--events=control", "--overflow=drop", "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK, env=slow)
+    lost = json.loads(room.run("info", "--json", "x.gait").stdout)["lost_buffers"]
+    require(done.returncode == 0 and done.stdout == b"on\noff\n" and lost and f"{lost} buffers" in done.stderr, done,
+            f"{lost} buffers lost, stderr {done.stderr!r}")
+    done = room.run("verify", "x.gait")
+    require(done.returncode == 0 and "has gaps" in done.stderr, done, "the trace with gaps does not verify")
+
+
+@case
+def program_killed_keeps_what_it_recorded(room):
+    for delay in (0.05, 0.2, 0.5):
+        child = subprocess.Popen([room.gait, "record", "--events=control", "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK],
+                                 cwd=room.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child.stdout.readline()
+        time.sleep(delay)
+        subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=True)
+        errors = child.communicate(timeout=SECONDS)[1]
+        if child.returncode != -signal.SIGKILL or errors:
+            raise Failed(f"the program was killed, gait ended with {child.returncode}: {errors.decode()}")
+        room.passes("verify", "x.gait")
+        info = json.loads(room.passes("info", "--json", "x.gait").stdout)
+        if info["ending"] != "signal" or info["status"] != 9 or info["instructions"] < 1000000:
+            raise Failed(f"the trace of a killed program says {info}")
+
+
 def tree(room, trace):
     """The processes of a trace, as gait info tells them."""
     room.passes("verify", trace)
