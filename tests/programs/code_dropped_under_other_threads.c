@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-enum { RUNNERS = 3, ROUNDS = 150 };
+enum { RUNNERS = 3, ROUNDS = 80 };
 
 static volatile bool done;
 static volatile long turns[RUNNERS];

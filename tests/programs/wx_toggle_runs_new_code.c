@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that is written while its page cannot run and run while it cannot be written, thousands of times; by mprotect, by
+/* Code that is written while its page cannot run and run while it cannot be written, hundreds of times; by mprotect, by
  * a new mapping over the old, by moving, by remapping after unmapping; in whole pages, parts of regions, and next to
  * code that stays. */
 #include "check.h"
 
-enum { TOGGLES = 1500, RX = PROT_READ | PROT_EXEC, RW = PROT_READ | PROT_WRITE };
+enum { TOGGLES = 800, RX = PROT_READ | PROT_EXEC, RW = PROT_READ | PROT_WRITE };
 
 static void by_mprotect(void)
 {
