@@ -495,7 +495,7 @@ def child_of_32_bits_runs_natively_and_is_told(room):
     child = room.path("elf32", elf32(), 0o755)
     if subprocess.run([child], check=False, capture_output=True).returncode:
         raise Skipped("this kernel runs no 32-bit programs")
-    done = room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", f"{child}; exit 4", status=4)
+    done = room.refuses("record", "-o", "x.gait", "--", "/bin/sh", "-c", f"{child}; exit 4", status=4, says="untraced")
     made = tree(room, "x.gait")
     require([p["how"] for p in made][2:] == ["exec"], done, "there should be a child and its exec")
     require("64-bit" in (made[2]["untraced"] or ""), done, "the 32-bit image is not told")
@@ -509,7 +509,7 @@ def image_with_privileges_keeps_them(room):
     shutil.copy("/usr/bin/id", room.place / "id")
     os.chown(room.place / "id", 1, 1)
     (room.place / "id").chmod(0o4755)
-    done = room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", "./id -u; ./id -u")
+    done = room.refuses("record", "-o", "x.gait", "--", "/bin/sh", "-c", "./id -u; ./id -u", status=0, says="untraced")
     require(done.stdout == b"1\n1\n", done, f"the program ran as {done.stdout}")
     made = tree(room, "x.gait")
     told = [p for p in made if "privileges" in (p["untraced"] or "")]
