@@ -49,7 +49,7 @@ static void *work(void *arg)
         guarded[0]++;
         guarded[1]++;
         pthread_mutex_unlock(&lock);
-        usleep(200);
+        usleep(5000);
     }
     return NULL;
 }
@@ -96,7 +96,7 @@ static void in_child(int way)
 int main(int argc, char **argv)
 {
     pthread_t thread[THREADS];
-    int children = argc > 1 ? atoi(argv[1]) : 20;
+    int children = argc > 1 ? atoi(argv[1]) : 8;
     watchdog(WATCHDOG_SECONDS + 2 * children);
     if (argc > 1 && !strcmp(argv[1], "child"))
         return signal(SIGUSR1, SIG_DFL) == SIG_DFL ? 55 : 1;
