@@ -40,9 +40,11 @@ static void by_jump(void (*f)(void))
         f();
 }
 
+static volatile long *volatile nowhere = (long *)8;
+
 static void store(void)
 {
-    *(volatile long *)8 = 1;
+    *nowhere = 1;
 }
 
 static void call_nowhere(void)
