@@ -1726,13 +1726,23 @@ static u64 jump_table(const struct bench *b, u64 pc, bool returns)
     return jump[(returns ? JUMP_MASK + 1 : 0) + (pc & (b->t->has_bmi2 ? JUMP_MASK : 0xffff))];
 }
 
-/* An entry for an indirect branch compares with its own pc before anything else. */
+/* An entry for an indirect branch compares with its own pc before anything else, and changes no flag: who arrives here
+ * by mistake may need them. */
 static bool verifies(const struct bench *b, u64 at, u64 pc)
 {
     struct piece p;
-    for (int i = 0; i < 6 && piece_at(b, at, &p); i++, at = behind(&p))
-        if (p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_direct(&(struct piece){.op[0] = p.op[1]}))
-            return p.op[1].imm.value.u == pc || p.op[1].imm.value.u == 0 - pc;
+    bool compared = false;
+    for (int i = 0; i < 6 && piece_at(b, at, &p); i++, at = behind(&p)) {
+        const ZydisAccessedFlags *f = p.z.cpu_flags;
+        if (f && (f->modified | f->set_0 | f->set_1 | f->undefined))
+            return false;
+        if (p.z.mnemonic == ZYDIS_MNEMONIC_JRCXZ)
+            return compared;
+        compared |= p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_direct(&(struct piece){.op[0] = p.op[1]}) &&
+                    p.op[1].imm.value.u == 0 - pc;
+        compared |= p.z.mnemonic == ZYDIS_MNEMONIC_LEA && is_reg(&p.op[0], ZYDIS_REGISTER_ECX) &&
+                    p.op[1].mem.disp.value == -(s64)(pc >> WIRE_JUMP_LOG2);
+    }
     return false;
 }
 
