@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The translator's thread: answer requests, run ahead while there are none, sleep when there is
+/* The translator'p thread: answer requests, run ahead while there are none, sleep when there is
  * nothing ahead. */
 #include "host/process.h"
 
@@ -13,73 +13,73 @@
  */
 enum { SPIN_PAUSES = 2000 };
 
-/* -- The program's code ----------------------------------------------------------------------- */
+/* -- The program'p code ----------------------------------------------------------------------- */
 
 /* Volatile code is read once for each translation: what is decoded is what will be checked. */
-static bool is_fresh(const struct process *s, const struct code_page *p)
+static bool is_fresh(const struct process *p, const struct code_page *c)
 {
-    return p->kind != CODE_VOLATILE || p->serial == s->serial;
+    return c->kind != CODE_VOLATILE || c->serial == p->serial;
 }
 
-static const struct code_page *code_page(struct process *s, u64 page)
+static const struct code_page *code_page(struct process *p, u64 page)
 {
-    struct code_page *p = &s->pages[page % CODE_PAGES];
-    if (p->page == page + 1 && is_fresh(s, p))
-        return p;
+    struct code_page *c = &p->pages[page % CODE_PAGES];
+    if (c->page == page + 1 && is_fresh(p, c))
+        return c;
     ssize_t n = 0;
-    p->kind = maps_code_kind(s, page << 12);
-    if (p->kind != CODE_NONE)
-        n = pread(s->mem_fd, p->bytes, sizeof p->bytes, (off_t)(page << 12));
-    p->page = page + 1;
-    p->size = n > 0 ? (u32)n : 0;
-    p->serial = s->serial;
-    return p;
+    c->kind = maps_code_kind(p, page << 12);
+    if (c->kind != CODE_NONE)
+        n = pread(p->mem_fd, c->bytes, sizeof c->bytes, (off_t)(page << 12));
+    c->page = page + 1;
+    c->size = n > 0 ? (u32)n : 0;
+    c->serial = p->serial;
+    return c;
 }
 
 static void begin(void *ctx)
 {
-    struct process *s = ctx;
-    s->serial++;
+    struct process *p = ctx;
+    p->serial++;
 }
 
 static enum code_kind kind(void *ctx, u64 pc)
 {
-    struct process *s = ctx;
-    const struct code_page *p = &s->pages[(pc >> 12) % CODE_PAGES];
-    return p->page == (pc >> 12) + 1 ? p->kind : maps_code_kind(s, pc);
+    struct process *p = ctx;
+    const struct code_page *c = &p->pages[(pc >> 12) % CODE_PAGES];
+    return c->page == (pc >> 12) + 1 ? c->kind : maps_code_kind(p, pc);
 }
 
 static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
 {
-    struct process *s = ctx;
+    struct process *p = ctx;
     size_t got = 0;
     while (got < n) {
         u64 at = pc + got, in = at & 4095;
-        const struct code_page *p = code_page(s, at >> 12);
-        if (in >= p->size)
+        const struct code_page *c = code_page(p, at >> 12);
+        if (in >= c->size)
             break;
-        size_t k = MIN(n - got, p->size - in);
-        memcpy(buf + got, p->bytes + in, k);
+        size_t k = MIN(n - got, c->size - in);
+        memcpy(buf + got, c->bytes + in, k);
         got += k;
     }
     return got;
 }
 
-static void forget_code(struct process *s)
+static void forget_code(struct process *p)
 {
     for (size_t i = 0; i < CODE_PAGES; i++)
-        s->pages[i].page = 0;
+        p->pages[i].page = 0;
 }
 
 /* -- Faults ------------------------------------------------------------------------------------ */
 
 /* A rep instruction that faulted after some iterations is told with those. */
-static void note_iterations(struct process *s, const struct thread *t, struct fault *f)
+static void note_iterations(struct process *p, const struct thread *t, struct fault *f)
 {
-    u64 at = t->ptr - s->base + RECORD_SLOTS_AT, count;
+    u64 at = t->ptr - p->base + RECORD_SLOTS_AT, count;
     if (at < WIRE_BUF_OFF || at > WIRE_SIZE - 8 * RECORD_SLOT_LIMIT)
         return;
-    u8 *slots = s->wire + at;
+    u8 *slots = p->wire + at;
     memcpy(&count, slots + 8 * f->rep.count, 8);
     if (count == t->regs[RCX])
         return;
@@ -98,13 +98,13 @@ static bool is_trap(const struct thread *t)
     return trapno == 1 || trapno == 3;
 }
 
-/* Put the program's registers right in the thread block, and say what the unit had recorded. */
-static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
+/* Put the program'p registers right in the thread block, and say what the unit had recorded. */
+static u64 answer_fault(struct process *p, struct thread *t, u64 cache_pc)
 {
     struct fault f;
     const u64 spill[] = {t->spill[0], t->spill[1], t->more_spill[0], t->more_spill[1]};
-    bool behind = is_trap(t) && translate_fault(s->translator, cache_pc - 1, &f) && f.trap_len;
-    if (!behind && !translate_fault(s->translator, cache_pc, &f))
+    bool behind = is_trap(t) && translate_fault(p->translator, cache_pc - 1, &f) && f.trap_len;
+    if (!behind && !translate_fault(p->translator, cache_pc, &f))
         return FAULT_UNKNOWN;
     for (u32 i = 0; i < f.n_loans; i++)
         if (f.loan[i] < 16)
@@ -120,10 +120,10 @@ static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
         t->pc = t->target;
         return FAULT_RETURN;
     }
-    if (f.record_done && s->run->options->events != EVENTS_none)
+    if (f.record_done && p->run->options->events != EVENTS_none)
         t->ptr -= RECORD_SLOTS_AT + 8ul * f.slots;
     if (f.rep.refs)
-        note_iterations(s, t, &f);
+        note_iterations(p, t, &f);
     if (behind) {
         f.pc += f.trap_len;
         f.insns++;
@@ -138,9 +138,9 @@ static u64 answer_fault(struct process *s, struct thread *t, u64 cache_pc)
 
 /* -- Requests ---------------------------------------------------------------------------------- */
 
-static void note_refusal(struct process *s, const struct err *why)
+static void note_refusal(struct process *p, const struct err *why)
 {
-    struct run *r = s->run;
+    struct run *r = p->run;
     pthread_mutex_lock(&r->lock);
     if (!r->result->refused) {
         r->result->refused = true;
@@ -149,46 +149,46 @@ static void note_refusal(struct process *s, const struct err *why)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Tasks that come and go are the main thread's. */
+/* Tasks that come and go are the main thread'p. */
 static bool is_for_main(u32 kind)
 {
     return kind == REQ_adopt || kind == REQ_exec || kind == REQ_exec_failed;
 }
 
-static void drop_mapping(struct process *s, u64 address)
+static void drop_mapping(struct process *p, u64 address)
 {
-    const struct map *m = maps_find(s, address);
+    const struct map *m = maps_find(p, address);
     if (m)
-        translate_drop(s->translator, m->start, m->end);
+        translate_drop(p->translator, m->start, m->end);
 }
 
 /* A mapping has come, changed or gone; without an end, the one that was or is there. */
-static void change_memory(struct process *s, u64 start, u64 end)
+static void change_memory(struct process *p, u64 start, u64 end)
 {
     if (end == start)
-        drop_mapping(s, start);
-    forget_code(s);
-    modules_note(s);
+        drop_mapping(p, start);
+    forget_code(p);
+    modules_note(p);
     if (end == start)
-        drop_mapping(s, start);
+        drop_mapping(p, start);
     else
-        translate_drop(s->translator, start, end);
+        translate_drop(p->translator, start, end);
 }
 
-static u64 translate(struct process *s, u32 what, u64 arg, u64 more, struct err *why)
+static u64 translate(struct process *p, u32 what, u64 arg, u64 more, struct err *why)
 {
     switch (what) {
     case REQ_follow_exit:
-        return translate_exit(s->translator, (u32)arg, why).v;
+        return translate_exit(p->translator, (u32)arg, why).v;
     case REQ_translate_pc:
-        return translate_pc(s->translator, (struct app_pc){arg}, BY_JUMP, why).v;
+        return translate_pc(p->translator, (struct app_pc){arg}, BY_JUMP, why).v;
     case REQ_translate_return:
-        return translate_pc(s->translator, (struct app_pc){arg}, BY_RETURN, why).v;
+        return translate_pc(p->translator, (struct app_pc){arg}, BY_RETURN, why).v;
     case REQ_memory_changed:
-        change_memory(s, arg, more);
+        change_memory(p, arg, more);
         return 1;
     case REQ_code_changed:
-        return translate_changed(s->translator, (struct app_pc){arg}, more, why).v;
+        return translate_changed(p->translator, (struct app_pc){arg}, more, why).v;
     default:
         err_set(why, "the program sent a request that does not exist (%u)", what);
         return 0;
@@ -196,65 +196,65 @@ static u64 translate(struct process *s, u32 what, u64 arg, u64 more, struct err 
 }
 
 /* What the guest wrote is copied before it is looked at: it could change under our eyes. */
-static u64 answer(struct process *s, struct thread *t)
+static u64 answer(struct process *p, struct thread *t)
 {
     u32 what = load_relaxed(&t->req_kind);
     u64 arg = load_relaxed(&t->req_arg), more = load_relaxed(&t->req_end);
     struct err why;
     if (what == REQ_fault)
-        return answer_fault(s, t, arg);
-    if (s->run->stress.flush && what != REQ_memory_changed && s->requests++ % 29 == 28)
-        translate_flush(s->translator, &why);
-    u64 at = translate(s, what, arg, more, &why);
+        return answer_fault(p, t, arg);
+    if (p->run->stress.flush && what != REQ_memory_changed && p->requests++ % 29 == 28)
+        translate_flush(p->translator, &why);
+    u64 at = translate(p, what, arg, more, &why);
     if (!at) { /* mappings grow and become executable without a call that says so */
-        forget_code(s);
-        modules_note(s);
-        at = translate(s, what, arg, more, &why);
+        forget_code(p);
+        modules_note(p);
+        at = translate(p, what, arg, more, &why);
     }
     if (!at)
-        note_refusal(s, &why);
-    return !at && translator_is_full(s->translator) ? ANSWER_LEAVE : at;
+        note_refusal(p, &why);
+    return !at && translator_is_full(p->translator) ? ANSWER_LEAVE : at;
 }
 
-static void serve_thread(struct process *s, u32 block)
+static void serve_thread(struct process *p, u32 block)
 {
-    struct thread *t = process_thread(s, block);
+    struct thread *t = process_thread(p, block);
     if (load_acquire(&t->req_state) != REQ_POSTED)
         return;
     if (is_for_main(load_relaxed(&t->req_kind))) {
-        follow_post(s, block);
+        follow_post(p, block);
         return;
     }
-    if (s->run->stress.slow)
+    if (p->run->stress.slow)
         usleep(200);
-    u64 a = answer(s, t);
-    store_relaxed(&t->answer_epoch, s->epoch);
+    u64 a = answer(p, t);
+    store_relaxed(&t->answer_epoch, p->epoch);
     process_answer(t, a);
 }
 
-void serve_fault(struct process *s, u32 block)
+void serve_fault(struct process *p, u32 block)
 {
-    if (load_relaxed(&process_thread(s, block)->req_kind) == REQ_fault)
-        serve_thread(s, block);
+    if (load_relaxed(&process_thread(p, block)->req_kind) == REQ_fault)
+        serve_thread(p, block);
 }
 
-static bool serve_once(struct process *s)
+static bool serve_once(struct process *p)
 {
     bool any = false;
     for (u32 word = 0; word < WIRE_THREADS / 64; word++) {
-        if (!load_relaxed(&s->control->asking[word]))
+        if (!load_relaxed(&p->control->asking[word]))
             continue;
-        u64 asking = __atomic_exchange_n(&s->control->asking[word], 0, __ATOMIC_ACQ_REL);
+        u64 asking = __atomic_exchange_n(&p->control->asking[word], 0, __ATOMIC_ACQ_REL);
         any = true;
         for (; asking; asking &= asking - 1)
-            serve_thread(s, word * 64 + (u32)__builtin_ctzll(asking));
+            serve_thread(p, word * 64 + (u32)__builtin_ctzll(asking));
     }
     return any;
 }
 
-static void wait_for_bell(struct process *s, u32 seen)
+static void wait_for_bell(struct process *p, u32 seen)
 {
-    struct control *c = s->control;
+    struct control *c = p->control;
     struct timespec limit = {0, 100000000};
     for (int i = 0; i < SPIN_PAUSES; i++) {
         if (load_relaxed(&c->bell) != seen)
@@ -262,47 +262,47 @@ static void wait_for_bell(struct process *s, u32 seen)
         __builtin_ia32_pause();
     }
     __atomic_store_n(&c->host_sleeps, 1, __ATOMIC_SEQ_CST);
-    if (load_acquire(&c->bell) == seen && !load_acquire(&s->stopping))
+    if (load_acquire(&c->bell) == seen && !load_acquire(&p->stopping))
         syscall(SYS_futex, &c->bell, FUTEX_WAIT, seen, &limit, NULL, 0);
     store_relaxed(&c->host_sleeps, 0);
 }
 
-void serve_begin(struct process *s)
+void serve_begin(struct process *p)
 {
     struct translate_config config = {
         .fetch = fetch,
-        .ctx = s,
+        .ctx = p,
         .kind = kind,
         .begin = begin,
         .dropped = epoch_dropped,
         .settle = epoch_settle,
         .stop = epoch_stop,
         .go = epoch_go,
-        .wire = s->wire,
-        .base = s->base,
-        .jump = s->jump,
-        .guest = s->guest,
-        .events = s->run->options->events,
-        .no_link = s->run->stress.nolink,
-        .no_ahead = s->run->stress.noahead,
-        .all_gates = s->run->stress.gates,
-        .strict = s->run->stress.strict,
-        .cache_size = s->run->stress.tinycache ? 256 << 10 : 0,
-        .unit_insns = s->run->stress.single ? 1 : 0,
-        .unit_blocks = s->run->stress.blocks ? 1 : 0,
+        .wire = p->wire,
+        .base = p->base,
+        .jump = p->jump,
+        .guest = p->guest,
+        .events = p->run->options->events,
+        .no_link = p->run->stress.nolink,
+        .no_ahead = p->run->stress.noahead,
+        .all_gates = p->run->stress.gates,
+        .strict = p->run->stress.strict,
+        .cache_size = p->run->stress.tinycache ? 256 << 10 : 0,
+        .unit_insns = p->run->stress.single ? 1 : 0,
+        .unit_blocks = p->run->stress.blocks ? 1 : 0,
     };
-    epoch_begin(s);
-    s->translator = translator_new(&config);
+    epoch_begin(p);
+    p->translator = translator_new(&config);
 }
 
 void *serve_main(void *process)
 {
-    struct process *s = process;
-    while (!load_acquire(&s->stopping)) {
-        u32 seen = load_acquire(&s->control->bell);
-        if (serve_once(s) || translate_ahead(s->translator))
+    struct process *p = process;
+    while (!load_acquire(&p->stopping)) {
+        u32 seen = load_acquire(&p->control->bell);
+        if (serve_once(p) || translate_ahead(p->translator))
             continue;
-        wait_for_bell(s, seen);
+        wait_for_bell(p, seen);
     }
     return NULL;
 }

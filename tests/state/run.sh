@@ -29,15 +29,15 @@ first_difference() {
 }
 
 # Show one sequence: its instructions, and what differs, alone or else in the company of the others.
+# explain FILE INDEX KNOBS EVENTS
 explain() {
-    file=$1 index=$2 knobs=$3 events=$4
-    under="env GAIT_STRESS=$knobs $gait record --events=$events --sink=drop --"
-    "$program" list "$file" "$index"
-    command="$program show $file $index"
+    under="env GAIT_STRESS=$3 $gait record --events=$4 --sink=drop --"
+    "$program" list "$1" "$2"
+    command="$program show $1 $2"
     $command >"$work/native.txt"
     $under $command >"$work/gait.txt" 2>"$work/gait.err"
     if cmp -s "$work/native.txt" "$work/gait.txt"; then
-        command="$program run $file $work/results $index"
+        command="$program run $1 $work/results $2"
         $command >"$work/native.txt"
         $under $command >"$work/gait.txt" 2>"$work/gait.err"
     fi
@@ -45,14 +45,14 @@ explain() {
     cat "$work/gait.err"
     echo "  natively:    $command"
     echo "  under gait:  $under $command"
-    echo "  to shorten:  GAIT_STRESS=$knobs tests/state/shrink.py -e $events $file $index"
+    echo "  to shorten:  GAIT_STRESS=$3 tests/state/shrink.py -e $4 $1 $2"
 }
 
 # Run a file of sequences under gait in one way, and compare.
 try() {
-    file=$1 knobs=$2 events=$3 sink=$4
+    tried=$1 knobs=$2 events=$3 sink=$4
     GAIT_STRESS=$knobs timeout 1200 "$gait" record --events="$events" --sink="$sink" -o "$work/trace.gait" -- \
-        "$program" run "$file" "$work/traced" 2>"$work/stderr"
+        "$program" run "$tried" "$work/traced" 2>"$work/stderr"
     status=$?
     set -- $(first_difference "$work/native" "$work/traced")
     why=
@@ -67,8 +67,8 @@ try() {
         return
     fi
     failed=$((failed + 1))
-    kept=$work/failed-$(basename "$file")
-    cp "$file" "$kept"
+    kept=$work/failed-$(basename "$tried")
+    cp "$tried" "$kept"
     echo "not ok $kept, events=$events, sink=$sink, GAIT_STRESS=$knobs: $why"
     if [ $# -ne 0 ]; then
         differences=$((differences + $2))

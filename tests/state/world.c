@@ -189,8 +189,10 @@ static void forget_unused(u8 *area)
         memset(area + 32, 0, 128);
         memcpy(area, &fcw, 2);
     }
-    if (!(used & 2))
+    if (!(used & 2)) {
+        memset(area + 24, 0, 8); /* mxcsr is stored with them, or not */
         memset(area + 160, 0, 256);
+    }
     u32 next = XSAVE_HEAD;
     for (u32 i = 2; i < COMPONENTS; i++) {
         u32 offset = components[i].offset;
