@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* clone with CLONE_VM makes a process on the same memory; each ends for itself, in either order. */
-/* status: 4 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* A daemon forks twice, outlives those who made it, and is seen to its end: what it prints comes last. */
-/* status: 3 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
