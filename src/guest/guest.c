@@ -140,8 +140,11 @@ static void do_vsyscall(struct thread *t)
     u64 entry = (t->pc - VSYSCALL_PAGE) >> 10, back;
     if (entry > 2 || t->pc & 1023 || copy_in(&back, t->regs[RSP], 8))
         return;
+    s64 result = kernel(calls[entry], t->regs[RDI], t->regs[RSI], t->regs[RDX], 0);
+    if (result == -14) /* EFAULT: there it is a fault, and no return */
+        return;
     put_stepped(t, t->pc, back);
-    t->regs[RAX] = (u64)kernel(calls[entry], t->regs[RDI], t->regs[RSI], t->regs[RDX], 0);
+    t->regs[RAX] = (u64)result;
     t->regs[RSP] += 8;
     t->pc = back;
     put_state(t);

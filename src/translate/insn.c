@@ -72,6 +72,8 @@ static enum insn_class classify(const struct insn *in)
     bool direct = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
     if (is_short_branch(in))
         return INSN_REFUSED;
+    if (in->z.mnemonic == ZYDIS_MNEMONIC_XABORT) /* nothing outside of a transaction, or a fault */
+        return INSN_TRAP;
     switch (in->z.meta.category) {
     case ZYDIS_CATEGORY_UNCOND_BR:
         if (in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
