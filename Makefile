@@ -93,6 +93,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
 	    -- programs tests/programs/run.sh small \
+	    -- conformance tests/conformance/run small \
 	    -- oracle tests/oracle/run.sh small \
 	    -- state tests/state/run.sh 20000 \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
