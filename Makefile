@@ -3,8 +3,8 @@
 #
 #   make            build/gait                      make check        the tests of minutes
 #   make demo       record a program, look at it    make check-all    the long ones too
-#   make install    PREFIX=/usr/local               make state        a million random sequences
-#   make bench-engine what the engine costs
+#   make install    PREFIX=/usr/local               make conformance  real programs
+#   make bench-engine what the engine costs         make state        a million random sequences
 
 PREFIX ?= /usr/local
 CC     ?= gcc
@@ -18,12 +18,12 @@ GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lxxhash
 
-.PHONY: all demo check check-all unit insn oracle cli doors fuzz state bench-engine install clean
+.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state bench-engine install clean
 all: $(B)/gait
 .SECONDARY:
 
 # -- The guest: one blob, checked, then bytes inside gait ---------------------------------------
-GUEST_OBJ := $(B)/guest/guest.o $(B)/guest/entry.o
+GUEST_OBJ := $(patsubst src/guest/%,$(B)/guest/%.o,$(basename $(wildcard src/guest/*.[cS])))
 $(B)/guest/%.o: src/guest/%.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST) -MMD -MP -c $< -o $@
@@ -36,7 +36,7 @@ $(B)/guest.elf: $(GUEST_OBJ) src/guest/guest.ld scripts/check-guest
 	scripts/check-guest $@.new
 	mv $@.new $@
 $(B)/guest.bin: $(B)/guest.elf
-	objcopy -O binary -j .text $< $@
+	objcopy -O binary -j .text -j .rodata $< $@
 $(B)/obj/host/guest_blob.o: src/host/guest_blob.S $(B)/guest.bin
 	@mkdir -p $(@D)
 	$(CC) -Wa,-I$(B) -c $< -o $@
@@ -93,6 +93,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
 	    -- programs tests/programs/run.sh small \
+	    -- conformance tests/conformance/run small \
 	    -- oracle tests/oracle/run.sh small \
 	    -- state tests/state/run.sh 20000 \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
@@ -102,6 +103,12 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
 check-all: check $(B)/oracle/probe $(STATE)
 	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh \
 	    -- programs tests/programs/run.sh all
+
+# Real programs, natively and under gait. Without perl's source the perl-* files are skipped.
+conformance: $(B)/gait
+	scripts/deps conformance
+	-scripts/source perl $(B)/conformance/cache
+	tests/conformance/run all
 
 # A million random sequences.
 state: $(B)/gait $(STATE)

@@ -20,6 +20,8 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic m)
         return INSN_JCX;
     case ZYDIS_MNEMONIC_SYSCALL:
         return INSN_SYSCALL;
+    case ZYDIS_MNEMONIC_POPF: /* may set the trap flag */
+    case ZYDIS_MNEMONIC_POPFQ:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE:
         return INSN_STATE;
@@ -58,9 +60,20 @@ static bool writes_segment(const struct insn *in)
     return false;
 }
 
+/* A branch with an operand size prefix: AMD cuts the pc to 16 bits, Intel does not care. */
+static bool is_short_branch(const struct insn *in)
+{
+    return in->z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE &&
+           in->z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE && !in->z.raw.rex.W;
+}
+
 static enum insn_class classify(const struct insn *in)
 {
     bool direct = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    if (is_short_branch(in))
+        return INSN_REFUSED;
+    if (in->z.mnemonic == ZYDIS_MNEMONIC_XABORT) /* nothing outside of a transaction, or a fault */
+        return INSN_TRAP;
     switch (in->z.meta.category) {
     case ZYDIS_CATEGORY_UNCOND_BR:
         if (in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)

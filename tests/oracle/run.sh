@@ -29,7 +29,10 @@ SQL
 ${CC:-gcc} -O2 -static -o "$work/static" "$root/tests/programs/mixed.c" -lm || exit 2
 ${CC:-gcc} -O2 -static-pie -o "$work/static-pie" "$root/tests/programs/mixed.c" -lm || exit 2
 ${CC:-gcc} -O2 -o "$work/lines" "$root/tests/programs/lines_without_branches.c" || exit 2
+${CC:-gcc} -O2 -o "$work/generated" "$root/tests/programs/generated_code_is_traced.c" || exit 2
 ${CC:-gcc} -O2 -o "$work/dynamic" "$root/tests/programs/mixed.c" -lm || exit 2
+
+${CC:-gcc} -O2 -o "$work/faults" "$root/tests/programs/faults_and_handlers.c" || exit 2
 
 judge() {
     if "$root/tests/oracle/compare.sh" "$@"; then
@@ -42,6 +45,8 @@ judge() {
 judge static -- "$work/static"
 judge static-pie -- "$work/static-pie"
 judge lines-without-branches -- "$work/lines"
+judge faults -- "$work/faults"
+judge generated-code -- "$work/generated"
 judge true -- /bin/true
 judge ls -- /bin/ls -l "$work/folder"
 judge gzip -- /bin/gzip -c "$work/text"
