@@ -4,7 +4,7 @@
 #   make            build/gait                      make check        the tests of minutes
 #   make demo       record a program, look at it    make check-all    the long ones too
 #   make install    PREFIX=/usr/local               make conformance  real programs
-#                                                   make bench-engine what the engine costs
+#   make bench-engine what the engine costs         make state        a million random sequences
 
 PREFIX ?= /usr/local
 CC     ?= gcc
@@ -100,7 +100,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
 	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20 1
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
-check-all: check $(B)/oracle/probe
+check-all: check $(B)/oracle/probe $(STATE)
 	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh \
 	    -- programs tests/programs/run.sh all
 

@@ -235,6 +235,12 @@ static bool means_the_same(const ZydisDecodedInstruction *z, const ZydisDecodedO
     return true;
 }
 
+static bool is_loop(const ZydisDecodedInstruction *z)
+{
+    return z->mnemonic == ZYDIS_MNEMONIC_LOOP || z->mnemonic == ZYDIS_MNEMONIC_LOOPE ||
+           z->mnemonic == ZYDIS_MNEMONIC_LOOPNE;
+}
+
 /* Where the opcode begins, or the REX before it. */
 static u32 after_prefixes(const u8 *bytes, ZyanUSize len)
 {
@@ -267,8 +273,8 @@ static void respell(struct code *c, const ZydisDecodedInstruction *z, const Zydi
     u32 at = after_prefixes(other, n);
     bool has_rex = (other[at] & 0xf0) == 0x40, is_vex = other[at] == 0xc5;
     switch (rng_below(&c->rng, 4)) {
-    case 0:
-        insert(other, &n, 0, idle[rng_below(&c->rng, ARRAY_LEN(idle))]);
+    case 0: /* f2 makes a Zen 4 take loope for loopne */
+        insert(other, &n, 0, idle[rng_below(&c->rng, is_loop(z) ? 4 : ARRAY_LEN(idle))]);
         break;
     case 1:
         if (has_rex || is_vex || other[at] == 0xc4 || other[at] == 0x62)
