@@ -18,12 +18,12 @@ GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lxxhash
 
-.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz bench-engine install clean
+.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state bench-engine install clean
 all: $(B)/gait
 .SECONDARY:
 
 # -- The guest: one blob, checked, then bytes inside gait ---------------------------------------
-GUEST_OBJ := $(B)/guest/guest.o $(B)/guest/entry.o
+GUEST_OBJ := $(patsubst src/guest/%,$(B)/guest/%.o,$(basename $(wildcard src/guest/*.[cS])))
 $(B)/guest/%.o: src/guest/%.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST) -MMD -MP -c $< -o $@
@@ -36,7 +36,7 @@ $(B)/guest.elf: $(GUEST_OBJ) src/guest/guest.ld scripts/check-guest
 	scripts/check-guest $@.new
 	mv $@.new $@
 $(B)/guest.bin: $(B)/guest.elf
-	objcopy -O binary -j .text $< $@
+	objcopy -O binary -j .text -j .rodata $< $@
 $(B)/obj/host/guest_blob.o: src/host/guest_blob.S $(B)/guest.bin
 	@mkdir -p $(@D)
 	$(CC) -Wa,-I$(B) -c $< -o $@
@@ -81,13 +81,21 @@ $(B)/oracle/probe: $(addprefix tests/oracle/,probe.c accesses.c accesses.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 $(WARN) -no-pie -o $@ $(filter %.c,$^) -lZydis
 
+# Random sequences; at fixed addresses, which is why the program must be too.
+STATE := $(B)/state/random_state
+$(STATE): $(wildcard tests/state/*.[chS]) src/base/base.h
+	@mkdir -p $(@D)
+	$(CC) $(HOST) $(CFLAGS) -Itests/state -no-pie -o $@ $(filter %.c %.S,$^) -lZydis
+
 # What every change must pass, in minutes.
-check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE)
+check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
 	    -- programs tests/programs/run.sh small \
+	    -- conformance tests/conformance/run small \
 	    -- oracle tests/oracle/run.sh small \
+	    -- state tests/state/run.sh 20000 \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
 	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20 1
 
@@ -101,6 +109,10 @@ conformance: $(B)/gait
 	scripts/deps conformance
 	-scripts/source perl $(B)/conformance/cache
 	tests/conformance/run all
+
+# A million random sequences.
+state: $(B)/gait $(STATE)
+	tests/state/run.sh 1000000
 
 fuzz: $(FUZZ)
 	tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 600

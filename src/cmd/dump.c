@@ -12,6 +12,7 @@
 static const struct option options[] = {
     {"limit", required_argument, NULL, 'n'},
     {"format", required_argument, NULL, 'f'},
+    {"process", required_argument, NULL, 'p'},
     {0},
 };
 
@@ -22,6 +23,7 @@ struct out {
     char *buf;
     size_t n;
     u64 lines, limit;
+    u64 process; /* the only one wanted, or UINT64_MAX */
     bool lackey;
 };
 
@@ -164,8 +166,8 @@ static bool show_guest_record(struct out *o, const struct walk *w, u32 i)
 static bool show_record(struct out *o, const struct walk *w, u32 i)
 {
     const struct batch *b = w->batch;
-    const struct unit_table *t = &w->trace->table;
-    const struct unit *u = &t->units.v[t->exits.v[b->exit[i] - FIRST_EXIT_ID].unit];
+    const struct unit_table *t = w->table;
+    const struct unit *u = &t->units.v[walk_run(w, i).unit];
     const struct unit_insn *insns = &t->insns.v[u->insn0];
     struct share share = walk_share(w, i);
     u32 thread = walk_thread(w), j = b->first[i], end = b->first[i + 1], size;
@@ -187,8 +189,7 @@ static bool show_record(struct out *o, const struct walk *w, u32 i)
 static bool show_batch(struct out *o, const struct walk *w)
 {
     for (u32 i = 0; i < w->batch->n_records; i++) {
-        bool guest = w->batch->exit[i] < FIRST_EXIT_ID;
-        if (!(guest ? show_guest_record(o, w, i) : show_record(o, w, i)))
+        if (!(walk_ran(w, i) ? show_record(o, w, i) : show_guest_record(o, w, i)))
             return false;
     }
     return true;
@@ -196,13 +197,13 @@ static bool show_batch(struct out *o, const struct walk *w)
 
 /* -- The command ----------------------------------------------------------------------------- */
 
-static u64 read_limit(const char *s)
+static u64 read_number(const char *option, const char *what, const char *s)
 {
     char *end;
     errno = 0;
     u64 n = strtoull(s, &end, 10);
     if (errno || *end || s[0] < '0' || s[0] > '9')
-        die_usage("dump: --limit wants a number of lines, not %s", s);
+        die_usage("dump: --%s wants %s, not %s", option, what, s);
     return n;
 }
 
@@ -219,8 +220,9 @@ static void show_trace(struct out *o, struct trace *t)
     struct err e;
     int more;
     walk_init(&w, t);
-    while ((more = walk_next(&w, &e)) > 0 && show_batch(o, &w))
-        ;
+    while ((more = walk_next(&w, &e)) > 0)
+        if ((o->process == UINT64_MAX || walk_process(&w) == o->process) && !show_batch(o, &w))
+            break;
     out_flush(o);
     walk_fini(&w);
     if (more < 0)
@@ -231,17 +233,22 @@ static void show_trace(struct out *o, struct trace *t)
 
 int cmd_dump(int argc, char **argv)
 {
-    struct out o = {.limit = UINT64_MAX};
+    struct out o = {.limit = UINT64_MAX, .process = UINT64_MAX};
     struct trace t;
     struct err e;
     for (int c; (c = next_option(argc, argv, "n:", options)) != -1;) {
         if (c == 'n')
-            o.limit = read_limit(optarg);
+            o.limit = read_number("limit", "a number of lines", optarg);
+        else if (c == 'p')
+            o.process = read_number("process", "the number of a process", optarg);
         else
             o.lackey = read_format(optarg);
     }
     if (trace_open(&t, only_argument(argc, argv, "TRACE"), &e))
         die("%s", e.text);
+    if (o.process != UINT64_MAX && o.process >= t.processes.n)
+        die("%s has no process %lu; gait info shows those it has", t.store.path,
+            (unsigned long)o.process);
     o.buf = malloc(OUT_SIZE);
     if (!o.buf)
         die("there is not enough memory for the output");

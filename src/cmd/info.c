@@ -13,32 +13,61 @@ static const struct option options[] = {
     {0},
 };
 
-static void count(struct trace *t, struct trace_counts *n)
+/* What a trace holds, counted. */
+struct contents {
+    const struct trace *trace;
+    struct trace_counts all;
+    struct trace_counts *by_process;
+    u32 *threads; /* of each process */
+    u64 units, exits;
+};
+
+static void add(struct trace_counts *to, const struct trace_counts *n)
+{
+    to->instructions += n->instructions;
+    to->loads += n->loads;
+    to->stores += n->stores;
+    to->modifies += n->modifies;
+    to->records += n->records;
+    to->syscalls += n->syscalls;
+    to->bytes += n->bytes;
+}
+
+static void count(struct trace *t, struct contents *c)
 {
     struct walk w;
     struct err e;
     int more;
     walk_init(&w, t);
     while ((more = walk_next(&w, &e)) > 0)
-        walk_count(&w, n);
+        walk_count(&w, &c->by_process[walk_process(&w)]);
     walk_fini(&w);
     if (more < 0)
         die("%s", e.text);
+    for (size_t i = 0; i < t->processes.n; i++)
+        add(&c->all, &c->by_process[i]);
 }
 
-/* Threads that have records. */
-static u32 count_threads(const struct trace *t)
+static void contents_init(struct contents *c, struct trace *t)
 {
-    u8 *seen = calloc(1, TRACE_THREAD_LIMIT);
-    u32 n = 0;
-    check(seen != NULL);
-    for (size_t i = 0; i < t->pieces.n; i++) {
-        u8 *s = &seen[t->pieces.v[i].chunk.thread];
-        n += !*s;
-        *s = 1;
+    size_t n = MAX(t->processes.n, 1ul);
+    *c = (struct contents){.trace = t,
+                           .by_process = calloc(n, sizeof *c->by_process),
+                           .threads = calloc(n, sizeof *c->threads)};
+    check(c->by_process && c->threads);
+    for (size_t i = 0; i < t->threads.n; i++)
+        c->threads[t->threads.v[i].process]++;
+    for (size_t i = 0; i < t->units.n; i++) {
+        c->units += t->units.v[i].table.units.n;
+        c->exits += t->units.v[i].table.exits.n;
     }
-    free(seen);
-    return n;
+    count(t, c);
+}
+
+static void contents_fini(struct contents *c)
+{
+    free(c->by_process);
+    free(c->threads);
 }
 
 /* The numbers, in the order of both forms. */
@@ -50,9 +79,9 @@ static u32 count_threads(const struct trace *t)
     X(syscalls, n->syscalls)                 \
     X(records, n->records)                   \
     X(record_bytes, n->bytes)                \
-    X(units, t->table.units.n)               \
-    X(exits, t->table.exits.n)               \
-    X(threads, count_threads(t))             \
+    X(units, c->units)                       \
+    X(exits, c->exits)                       \
+    X(threads, t->threads.n)                 \
     X(modules, t->modules.n)                 \
     X(chunks, t->n_chunks)                   \
     X(untraced_tasks, t->summary.untraced)   \
@@ -66,36 +95,101 @@ static double per_instruction(const struct trace *t, const struct trace_counts *
 
 /* -- Text ------------------------------------------------------------------------------------ */
 
-static const char *ending_text(const struct trace_summary *s)
+static const char *ending_text(u32 ending)
 {
-    switch (s->ending) {
+    switch (ending) {
     case TRACE_ENDED_exited:
         return "exited with status";
     case TRACE_ENDED_signal:
         return "was killed by signal";
     case TRACE_ENDED_detached:
         return "went on untraced";
+    case TRACE_ENDED_exec:
+        return "was replaced by exec";
     default:
         return "is not known";
     }
 }
 
-static void print_command(const struct trace *t)
+static void print_ending(u32 ending, u32 status)
 {
-    printf("%-22s", "command");
-    for (size_t i = 0; i < t->argv.n; i++)
-        printf(" %s", t->argv.v[i]);
+    fputs(ending_text(ending), stdout);
+    if (ending == TRACE_ENDED_exited || ending == TRACE_ENDED_signal)
+        printf(" %u", status);
+}
+
+static void print_words(char *const *v)
+{
+    for (; v && *v; v++)
+        printf(" %s", *v);
+}
+
+/* As many of the words as fit into a line of the tree. */
+static void print_some_words(char *const *v)
+{
+    size_t room = 100;
+    for (; v && *v && strlen(*v) < room; v++) {
+        printf(" %s", *v);
+        room -= strlen(*v) + 1;
+    }
+    fputs(v && *v ? " ..." : "", stdout);
+}
+
+static void print_process(const struct contents *c, u32 i, u32 depth)
+{
+    const struct trace_process *p = &c->trace->processes.v[i];
+    printf("%*s%u %s, pid %u: ", (int)MIN(2 * depth, 60u) + 2, "", i, trace_how_name(p->how),
+           p->pid);
+    if (p->untraced)
+        printf("not traced, for %s", trace_untraced_text(p->untraced));
+    else
+        printf("%lu instructions, %u threads", (unsigned long)c->by_process[i].instructions,
+               c->threads[i]);
+    if (p->ending) {
+        fputs(", ", stdout);
+        print_ending(p->ending, p->status);
+    }
+    fputs(p->argv && p->argv[0] ? ":" : "", stdout);
+    print_some_words(p->argv);
     putchar('\n');
 }
 
-static void print_text(const struct trace *t, const struct trace_counts *n)
+/* Each process below the one that made it; a new image stands where the old one stood. */
+static void print_tree(const struct contents *c)
 {
-    const struct trace_summary *s = &t->summary;
-    bool has_status = s->ending == TRACE_ENDED_exited || s->ending == TRACE_ENDED_signal;
-    print_command(t);
-    printf("%-22s %s", "program", ending_text(s));
-    if (has_status)
-        printf(" %u", s->status);
+    const struct trace *t = c->trace;
+    u32 n = (u32)t->processes.n, *child = calloc(3ul * n + 1, sizeof *child);
+    check(child != NULL);
+    u32 *next = child + n, *depth = next + n; /* child and next: number + 1, 0 for none */
+    for (u32 i = n; i-- > 1;) {
+        u32 from = t->processes.v[i].from;
+        next[i] = child[from];
+        child[from] = i + 1;
+    }
+    for (u32 i = 0; i < n;) {
+        print_process(c, i, depth[i]);
+        u32 down = child[i], up = i;
+        while (!down && up) {
+            down = next[up];
+            up = t->processes.v[up].from;
+        }
+        if (!down)
+            break;
+        i = down - 1;
+        const struct trace_process *p = &t->processes.v[i];
+        depth[i] = depth[p->from] + (p->how != TRACE_BY_exec);
+    }
+    free(child);
+}
+
+static void print_text(const struct contents *c)
+{
+    const struct trace *t = c->trace;
+    const struct trace_counts *n = &c->all;
+    printf("%-22s", "command");
+    print_words(t->argv);
+    printf("\n%-22s ", "program");
+    print_ending(t->summary.ending, t->summary.status);
     printf("\n%-22s %s\n", "complete", t->complete ? "yes" : "no");
     if (!t->complete)
         printf("%-22s %s\n", "trouble", t->trouble.text);
@@ -103,6 +197,8 @@ static void print_text(const struct trace *t, const struct trace_counts *n)
     NUMBERS(X)
 #undef X
     printf("%-22s %.3f\n", "bytes_per_instruction", per_instruction(t, n));
+    printf("%-22s %zu\n", "processes", t->processes.n);
+    print_tree(c);
 }
 
 /* -- JSON ------------------------------------------------------------------------------------ */
@@ -124,17 +220,50 @@ static void print_string(const char *s)
     putchar('"');
 }
 
-static void print_json(const struct trace *t, const struct trace_counts *n)
+static void print_strings(char *const *v)
 {
-    static const char *const endings[] = {"unknown", "exited", "signal", "detached"};
+    putchar('[');
+    for (size_t i = 0; v && v[i]; i++) {
+        fputs(i ? ", " : "", stdout);
+        print_string(v[i]);
+    }
+    putchar(']');
+}
+
+static const char *const endings[] = {"unknown", "exited", "signal", "detached", "exec"};
+
+static void print_process_json(const struct contents *c, size_t i)
+{
+    const struct trace_process *p = &c->trace->processes.v[i];
+    const struct trace_counts *n = &c->by_process[i];
+    printf("%s{\"number\": %zu, \"pid\": %u, \"how\": \"%s\", \"from\": %u, \"memory\": %u",
+           i ? ", " : "", i, p->pid, trace_how_name(p->how), p->from, p->memory);
+    printf(", \"untraced\": ");
+    if (p->untraced)
+        print_string(trace_untraced_text(p->untraced));
+    else
+        fputs("null", stdout);
+    printf(", \"path\": ");
+    print_string(p->path);
+    printf(", \"arguments\": ");
+    print_strings(p->argv);
+    printf(", \"began\": %lu, \"ended\": %lu, \"ending\": \"%s\", \"status\": %u",
+           (unsigned long)p->began, (unsigned long)p->ended, endings[p->ending], p->status);
+    printf(", \"threads\": %u, \"instructions\": %lu, \"loads\": %lu, \"stores\": %lu, "
+           "\"modifies\": %lu, \"syscalls\": %lu}",
+           c->threads[i], (unsigned long)n->instructions, (unsigned long)n->loads,
+           (unsigned long)n->stores, (unsigned long)n->modifies, (unsigned long)n->syscalls);
+}
+
+static void print_json(const struct contents *c)
+{
+    const struct trace *t = c->trace;
+    const struct trace_counts *n = &c->all;
     printf("{\"trace\": ");
     print_string(t->store.path);
-    printf(", \"command\": [");
-    for (size_t i = 0; i < t->argv.n; i++) {
-        fputs(i ? ", " : "", stdout);
-        print_string(t->argv.v[i]);
-    }
-    printf("], \"ending\": \"%s\", \"status\": %u, \"complete\": %s, \"trouble\": ",
+    printf(", \"command\": ");
+    print_strings(t->argv);
+    printf(", \"ending\": \"%s\", \"status\": %u, \"complete\": %s, \"trouble\": ",
            endings[t->summary.ending], t->summary.status, t->complete ? "true" : "false");
     if (t->complete)
         fputs("null", stdout);
@@ -143,26 +272,30 @@ static void print_json(const struct trace *t, const struct trace_counts *n)
 #define X(name, value) printf(", \"" #name "\": %lu", (unsigned long)(value));
     NUMBERS(X)
 #undef X
-    printf(", \"bytes_per_instruction\": %.3f}\n", per_instruction(t, n));
+    printf(", \"bytes_per_instruction\": %.3f, \"processes\": [", per_instruction(t, n));
+    for (size_t i = 0; i < t->processes.n; i++)
+        print_process_json(c, i);
+    printf("]}\n");
 }
 
 int cmd_info(int argc, char **argv)
 {
     struct trace t;
-    struct trace_counts n = {0};
+    struct contents c;
     struct err e;
     bool json = false;
     while (next_option(argc, argv, "", options) != -1)
         json = true;
     if (trace_open(&t, only_argument(argc, argv, "TRACE"), &e))
         die("%s", e.text);
-    count(&t, &n);
+    contents_init(&c, &t);
     if (json)
-        print_json(&t, &n);
+        print_json(&c);
     else
-        print_text(&t, &n);
+        print_text(&c);
     stdout_flush();
     report_trouble(&t);
+    contents_fini(&c);
     trace_close(&t);
     return 0;
 }

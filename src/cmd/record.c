@@ -10,12 +10,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { OPT_EVENTS = 256, OPT_SINK, OPT_STATS };
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_STATS };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
     {"sink", required_argument, NULL, OPT_SINK},
+    {"overflow", required_argument, NULL, OPT_OVERFLOW},
     {"stats", no_argument, NULL, OPT_STATS},
+    {"follow", required_argument, NULL, OPT_FOLLOW},
     {0},
 };
 
@@ -23,6 +25,9 @@ static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
 static const char *const sink_names[] = {
     [SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
+
+static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
+static const char *const follow_names[] = {"no", "yes"};
 
 static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
 {
@@ -51,11 +56,15 @@ static void print_stats(const struct run_result *r)
         const char *name;
         u64 value;
     } rows[] = {
+        {"processes", s->processes},
         {"threads", s->threads},
         {"untraced tasks", s->untraced},
+        {"native steps", s->stepped},
         {"units", s->units},
         {"  dropped", s->dropped},
+        {"  found changed", s->changed},
         {"  translated ahead", s->ahead},
+        {"flushes of the cache", s->flushes},
         {"instructions in units", s->insns},
         {"app code bytes", s->app_bytes},
         {"cache bytes", s->cache_bytes},
@@ -69,6 +78,8 @@ static void print_stats(const struct run_result *r)
         {"buffers", s->buffers},
         {"waits for a buffer", s->buffer_waits},
         {"record bytes", s->record_bytes},
+        {"buffers dropped", s->lost_buffers},
+        {"bytes dropped", s->lost_bytes},
         {"records", r->counts.records},
         {"instructions", r->counts.instructions},
         {"loads", r->counts.loads},
@@ -99,7 +110,7 @@ static int end_like(int status)
 
 int cmd_record(int argc, char **argv)
 {
-    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file};
+    struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
     struct run_result r;
     struct err e;
     bool stats = false;
@@ -113,6 +124,12 @@ int cmd_record(int argc, char **argv)
             break;
         case OPT_SINK:
             o.sink = choose("sink", optarg, sink_names, ARRAY_LEN(sink_names));
+            break;
+        case OPT_OVERFLOW:
+            o.overflow = choose("overflow", optarg, overflow_names, ARRAY_LEN(overflow_names));
+            break;
+        case OPT_FOLLOW:
+            o.follow = choose("follow", optarg, follow_names, ARRAY_LEN(follow_names));
             break;
         case OPT_STATS:
             stats = true;
@@ -129,7 +146,16 @@ int cmd_record(int argc, char **argv)
         print_stats(&r);
     if (failed)
         die("%s", e.text);
-    if (r.went_native)
-        warn("the program went on untraced: %s", r.why.text);
+    if (r.stats.untraced && o.follow)
+        warn("%lu tasks ran untraced; gait info says which and why",
+             (unsigned long)r.stats.untraced);
+    if (r.stats.lost_buffers)
+        warn("%lu buffers of records (%lu bytes) were dropped because they could not be stored in "
+             "time; "
+             "without --overflow=drop the program waits",
+             (unsigned long)r.stats.lost_buffers, (unsigned long)r.stats.lost_bytes);
+    if (r.stats.stepped && r.refused)
+        warn("%lu instructions ran natively, and what they touched is not in the trace; first: %s",
+             (unsigned long)r.stats.stepped, r.why.text);
     return end_like(r.status);
 }

@@ -46,9 +46,9 @@ static struct past *past_of(struct verifier *v, u32 thread)
     while (v->pasts.n <= thread)
         vec_push(&v->pasts, (struct past){0});
     struct past *p = &v->pasts.v[thread];
-    /* Where buffers were lost, any chunk may follow any other. */
+    /* Where records were dropped, a chunk's first state need not follow from what was before. */
     if (chunk_begins(&v->walk) && v->walk.trace->summary.lost_buffers)
-        *p = (struct past){0};
+        p->rsp_known = false;
     return p;
 }
 
@@ -57,11 +57,32 @@ static struct past *past_of(struct verifier *v, u32 thread)
 /* A trace of control flow alone has no references, and its exits do not tell the stack pointer. */
 static const char *state_fault(const struct walk *w, struct past *p, u64 rsp)
 {
-    if (p->rsp_known && p->rsp != rsp && w->trace->table.refs.n)
+    if (p->rsp_known && p->rsp != rsp && w->table->refs.n)
         return "it states another stack pointer than the exits before it give";
     p->rsp = rsp;
     p->rsp_known = true;
     p->wants_state = false;
+    return NULL;
+}
+
+/* A record that says where the thread goes on; with which stack, the next state record says. */
+static const char *jumped(struct past *p, u64 to)
+{
+    p->target = to;
+    p->rsp_known = false;
+    p->wants_state = true;
+    return NULL;
+}
+
+static const char *partial_fault(const struct walk *w, u32 i, struct past *p)
+{
+    u64 pc = w->table->units.v[walk_run(w, i).unit].pc;
+    if (p->wants_syscall || p->wants_state)
+        return "it is partial, and a system call or a state should come first";
+    if (p->target && p->target != pc)
+        return "its unit does not begin where the exit before it leads";
+    p->target = 0;
+    p->rsp_known = false;
     return NULL;
 }
 
@@ -74,10 +95,30 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
         if (!p->wants_syscall)
             return "it is a system call, but the exit before it does not enter the kernel";
         p->wants_syscall = false;
+        if (walk_slot(w, i, 1) == RESULT_RESTARTED)
+            p->target = 0;
         return NULL;
     case RECORD_native:
         p->left = true;
         return NULL;
+    case RECORD_lost: /* anything may follow */
+        *p = (struct past){.rsp = p->rsp, .rsp_known = p->rsp_known};
+        return NULL;
+    case RECORD_partial:
+        return partial_fault(w, i, p);
+    case RECORD_signal:
+        if (p->target && p->target != walk_slot(w, i, 2))
+            return "it interrupts another pc than the exit before it leads to";
+        return jumped(p, walk_slot(w, i, 1));
+    case RECORD_sigreturn:
+        if (!p->wants_syscall)
+            return "it returns from a handler, but the exit before it does not enter the kernel";
+        p->wants_syscall = false;
+        return jumped(p, walk_slot(w, i, 0));
+    case RECORD_stepped:
+        if (p->target && p->target != walk_slot(w, i, 0))
+            return "it steps elsewhere than the exit before it leads to";
+        return jumped(p, walk_slot(w, i, 1));
     default:
         return "it is of no known kind";
     }
@@ -96,14 +137,14 @@ static const char *exit_record_fault(const struct walk *w, u32 i, struct past *p
     u32 n = w->batch->exit[i] - FIRST_EXIT_ID;
     if (n >= w->trace->pieces.v[w->piece].n_exits)
         return "its unit is only written later in the file";
-    const struct unit_exit *x = &w->trace->table.exits.v[n];
+    const struct unit_exit *x = &w->table->exits.v[n];
     if (x->kind == EXIT_LANDING)
         return "it is a landing pad's, which writes none";
     if (p->wants_syscall)
         return "no system call is recorded between it and the exit that entered the kernel";
     if (p->wants_state)
         return "no state is recorded between it and the exit that changed the state";
-    if (p->target && w->trace->table.units.v[x->unit].pc != p->target)
+    if (p->target && w->table->units.v[x->unit].pc != p->target)
         return "its unit does not begin where the exit before it leads";
     p->rsp = rsp_after(w, i, x, p->rsp);
     p->wants_syscall = x->kind == EXIT_SYSCALL;
@@ -133,9 +174,11 @@ static const char *record_fault(const struct walk *w, u32 i, struct past *p)
         return "it begins the chunk and is not a state record";
     if (p->left)
         return "it comes after its thread left for native code";
+    const char *fault = NULL;
     if (w->batch->exit[i] < FIRST_EXIT_ID)
-        return guest_record_fault(w, i, p);
-    const char *fault = i == 0 && w->continues ? NULL : exit_record_fault(w, i, p);
+        fault = guest_record_fault(w, i, p);
+    else if (i || !w->continues)
+        fault = exit_record_fault(w, i, p);
     return fault ? fault : refs_fault(w, i);
 }
 

@@ -41,7 +41,8 @@ static inline u64 term_value(const struct carried *c, const u8 *slots, u8 t)
 struct out {
     struct batch *b;
     const struct carried *carried;
-    u32 ref0; /* of the unit */
+    u32 ref0;     /* of the unit */
+    bool partial; /* the unit was left in its middle */
 };
 
 static void put(struct out *o, u64 addr, u32 ref)
@@ -230,6 +231,8 @@ static struct rep rep_of(const struct out *o, const struct ref *r, const u8 *slo
         u64 moved = slot(slots, r[k].z) - p.ea[k];
         bool down = narrow ? (s32)moved < 0 : (s64)moved < 0;
         p.step[k] = down ? -(s64)r[k].size : (s64)r[k].size;
+        if (o->partial) /* stopped by a fault: what its pointers say is what was done */
+            p.n = (narrow ? (u32)(down ? 0 - moved : moved) : down ? 0 - moved : moved) / r[k].size;
     }
     return p;
 }
@@ -282,7 +285,7 @@ static int take_guest_record(struct decoder *d, u32 id, u32 n, const u8 *slots, 
 #include "wire/records.def"
 #undef RECORD
     };
-    if (n != lengths[id])
+    if (n != lengths[id] && lengths[id] != RECORD_ANY_SLOTS)
         return err_set(e, "a record of number %u has %u slots instead of %u", id, n, lengths[id]);
     if (id == RECORD_state)
         d->carried = (struct carried){
@@ -310,19 +313,12 @@ static void count_refs(const struct unit_table *t, struct batch *b, u32 from)
 
 enum step { STEP_NEXT, STEP_FULL, STEP_BAD };
 
-/* Decode the record of an exit, with every check. */
-static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u32 n,
-                                  const u8 *slots, struct err *e)
+/* Give out what an exit means. */
+static enum step take_path(struct decoder *d, struct batch *b, const struct unit_exit *x,
+                           const u8 *slots, bool partial)
 {
     const struct unit_table *table = d->table;
-    struct out o = {.b = b, .carried = &d->carried};
-    if (id - FIRST_EXIT_ID >= table->exits.n)
-        return err_set(e, "it names exit %u, which does not exist", id), STEP_BAD;
-    const struct unit_exit *x = &table->exits.v[id - FIRST_EXIT_ID];
-    if (x->slots != n)
-        return err_set(e, "it has %u slots, but its exit %u has %u", n, id, x->slots), STEP_BAD;
-    if (!d->carried.known)
-        return err_set(e, "it comes before any state record"), STEP_BAD;
+    struct out o = {.b = b, .carried = &d->carried, .partial = partial};
     u32 from = b->n_refs;
     o.ref0 = table->units.v[x->unit].ref0;
     d->ref_done = put_refs(d, &o, x, d->ref_done, slots);
@@ -332,10 +328,60 @@ static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u3
         return STEP_FULL;
     d->ref_done = 0;
     b->insns += x->insns;
-    if (d->plans)
-        plans_make(d->plans, table, id - FIRST_EXIT_ID);
     carry(d, x, slots);
     return STEP_NEXT;
+}
+
+/* Decode the record of an exit, with every check. */
+static enum step take_exit_record(struct decoder *d, struct batch *b, u32 id, u32 n,
+                                  const u8 *slots, struct err *e)
+{
+    const struct unit_table *table = d->table;
+    if (id - FIRST_EXIT_ID >= table->exits.n)
+        return err_set(e, "it names exit %u, which does not exist", id), STEP_BAD;
+    const struct unit_exit *x = &table->exits.v[id - FIRST_EXIT_ID];
+    if (x->slots != n)
+        return err_set(e, "it has %u slots, but its exit %u has %u", n, id, x->slots), STEP_BAD;
+    if (!d->carried.known)
+        return err_set(e, "it comes before any state record"), STEP_BAD;
+    enum step s = take_path(d, b, x, slots, false);
+    if (s == STEP_NEXT && d->plans)
+        plans_make(d->plans, table, id - FIRST_EXIT_ID);
+    return s;
+}
+
+/* A unit that was left in its middle: the record itself says how far it came. */
+static const char *partial_fault(const struct decoder *d, const struct partial *p, u32 n)
+{
+    const struct unit_table *table = d->table;
+    if (n < PARTIAL_EXTRA_SLOTS || n - PARTIAL_EXTRA_SLOTS >= TERM_SLOT_LIMIT)
+        return "it is partial and has an impossible number of slots";
+    if (p->unit >= load_acquire(&table->units.n))
+        return "it names a unit that does not exist";
+    const struct unit *u = &table->units.v[p->unit];
+    const struct ref *r = &table->refs.v[u->ref0];
+    if (p->insns > u->n_insns || p->refs > u->n_refs)
+        return "it says more than its unit has";
+    for (u32 i = 0; i < p->refs; i++)
+        if (r[i].insn >= p->insns || unit_ref_slots(&r[i]) > n - PARTIAL_EXTRA_SLOTS)
+            return "it has fewer slots than its references need";
+    if (p->refs && r[p->refs - 1].flags & REF_PAIRED)
+        return "it parts a pair of references";
+    return d->carried.known ? NULL : "it comes before any state record";
+}
+
+static enum step take_partial(struct decoder *d, struct batch *b, u32 n, const u8 *slots,
+                              struct err *e)
+{
+    struct partial p = n ? partial_of(slot(slots, 0)) : (struct partial){0};
+    const char *fault = partial_fault(d, &p, n);
+    if (fault)
+        return err_set(e, "%s", fault), STEP_BAD;
+    struct unit_exit x = {.unit = p.unit,
+                          .insns = p.insns,
+                          .refs = p.refs,
+                          .rsp_term = (u8)(n - PARTIAL_EXTRA_SLOTS)};
+    return take_path(d, b, &x, slots + 8, true);
 }
 
 s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended,
@@ -367,6 +413,8 @@ s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b
         enum step s = STEP_NEXT;
         if (id >= FIRST_EXIT_ID)
             s = take_exit_record(d, b, id, n, slots, e);
+        else if (id == RECORD_partial)
+            s = take_partial(d, b, n, slots, e);
         else if (take_guest_record(d, id, n, slots, e) < 0)
             s = STEP_BAD;
         if (s == STEP_BAD)

@@ -17,7 +17,7 @@ struct carried {
 /* One batch: records in order, and their references in order.
  *
  * Record i has exit number exit[i] (the id on the wire) and the references first[i] .. first[i + 1]
- * - 1. Guest records (ids below FIRST_EXIT_ID) have no references; their slots are reached through
+ * - 1. Guest records (ids below FIRST_EXIT_ID), partial ones excepted, have no references; their slots are reached through
  * record_at[i]. ref[j] indexes the unit table's refs, or, with BATCH_ODD set, the batch's odd list:
  * references whose size is only known at run time. */
 enum { BATCH_RECORDS = 2048, BATCH_REFS = 16384, BATCH_ODD_LIMIT = 1024 };
@@ -37,6 +37,17 @@ struct batch {
         u32 ref, size;
     } odd[BATCH_ODD_LIMIT];
 };
+
+/* The first slot of a partial record. */
+struct partial {
+    u32 unit;
+    u16 insns, refs;
+};
+
+static inline struct partial partial_of(u64 slot)
+{
+    return (struct partial){(u32)slot, (u16)(slot >> 32), (u16)(slot >> 48)};
+}
 
 struct plans;
 

@@ -20,9 +20,8 @@ _Static_assert(sizeof(struct trace_summary) == 88, "format");
 enum {
     SLICE = 1 << 16,        /* elements of each array in one units chunk: at most 7 MB */
     UNITS_LIMIT = 16 << 20, /* raw bytes of one units chunk */
-    SMALL_LIMIT = 16 << 20, /* raw bytes of all chunks but units and records together */
-    TABLE_FREE = 64 << 20,  /* raw bytes of a unit table that any file may have */
-    TABLE_RATIO = 32,       /* beyond that, at most so many times what it takes in the file */
+    VOLUME_FREE = 64 << 20, /* raw bytes of unit tables, and of all else but records, in any file */
+    VOLUME_RATIO = 32,      /* beyond that, at most so many times what they take in the file */
 };
 
 /* At the head of a units chunk: where its slices begin and how long they are. The arrays follow in
@@ -43,6 +42,26 @@ const char *trace_chunk_name(u32 kind)
     default:
         return NULL;
     }
+}
+
+const char *trace_how_name(u32 how)
+{
+    static const char *const names[] = {
+#define HOW(name, what) #name,
+#include "decode/hows.def"
+#undef HOW
+    };
+    return how < TRACE_HOW_LIMIT ? names[how] : NULL;
+}
+
+const char *trace_untraced_text(u32 untraced)
+{
+    static const char *const texts[] = {
+#define UNTRACED(name, why) why,
+#include "decode/untraced.def"
+#undef UNTRACED
+    };
+    return untraced < TRACE_UNTRACED_LIMIT ? texts[untraced] : NULL;
 }
 
 /* -- Bytes ----------------------------------------------------------------------------------- */
@@ -107,9 +126,16 @@ static char *get_text(struct cursor *c)
 
 /* -- The writer ------------------------------------------------------------------------------ */
 
-static int append(struct trace_writer *w, enum chunk_kind kind, struct err *e)
+static int append(struct trace_writer *w, enum chunk_kind kind, u32 owner, struct err *e)
 {
-    return store_append(&w->store, kind, 0, w->buf.v, w->buf.n, e);
+    return store_append(&w->store, kind, owner, w->buf.v, w->buf.n, e);
+}
+
+static void put_texts(struct store_bytes *b, char *const *v, u32 n)
+{
+    put_u32(b, n);
+    for (u32 i = 0; i < n; i++)
+        put_text(b, v[i]);
 }
 
 int trace_writer_open(struct trace_writer *w, const char *path, int argc, char *const *argv,
@@ -118,14 +144,56 @@ int trace_writer_open(struct trace_writer *w, const char *path, int argc, char *
     *w = (struct trace_writer){0};
     if (store_writer_open(&w->store, path, e))
         return -1;
-    put_u32(&w->buf, (u32)argc);
-    for (int i = 0; i < argc; i++)
-        put_text(&w->buf, argv[i]);
-    if (!append(w, CHUNK_command, e))
+    put_texts(&w->buf, argv, (u32)argc);
+    if (!append(w, CHUNK_command, 0, e))
         return 0;
     vec_fini(&w->buf);
     store_writer_abandon(&w->store);
     return -1;
+}
+
+static u32 count_texts(char *const *v)
+{
+    u32 n = 0;
+    while (v && v[n])
+        n++;
+    return n;
+}
+
+int trace_write_process(struct trace_writer *w, struct trace_process *p, struct err *e)
+{
+    if (w->written.n == TRACE_NUMBER_LIMIT)
+        return err_set(e, "the trace has no room for more than %d processes", TRACE_NUMBER_LIMIT);
+    p->number = (u32)w->written.n;
+    vec_push(&w->written, (struct trace_lengths){0});
+    const u32 head[] = {1, p->number, p->pid, p->from, p->how, p->memory, p->untraced};
+    w->buf.n = 0;
+    put(&w->buf, head, sizeof head);
+    put(&w->buf, &p->began, sizeof p->began);
+    put_text(&w->buf, p->path);
+    put_texts(&w->buf, p->argv, count_texts(p->argv));
+    return append(w, CHUNK_processes, 0, e);
+}
+
+int trace_write_end(struct trace_writer *w, const struct trace_process *p, struct err *e)
+{
+    const u32 head[] = {1, p->number, p->ending, p->status};
+    w->buf.n = 0;
+    put(&w->buf, head, sizeof head);
+    put(&w->buf, &p->ended, sizeof p->ended);
+    return append(w, CHUNK_ends, 0, e);
+}
+
+int trace_write_thread(struct trace_writer *w, struct trace_thread *t, struct err *e)
+{
+    if (w->threads == TRACE_NUMBER_LIMIT)
+        return err_set(e, "the trace has no room for more than %d threads", TRACE_NUMBER_LIMIT);
+    t->number = w->threads++;
+    const u32 head[] = {1, t->number, t->process, t->tid};
+    w->buf.n = 0;
+    put(&w->buf, head, sizeof head);
+    put_text(&w->buf, t->name);
+    return append(w, CHUNK_threads, 0, e);
 }
 
 static struct trace_lengths lengths_of(const struct unit_table *t)
@@ -166,10 +234,10 @@ static u32 slice(u32 from, u32 to)
     } while (0)
 
 /* Append the next slice of each array; all of them, usually. */
-static int write_slices(struct trace_writer *w, const struct unit_table *t,
+static int write_slices(struct trace_writer *w, u32 process, const struct unit_table *t,
                         struct trace_lengths all, struct err *e)
 {
-    struct trace_lengths f = w->written;
+    struct trace_lengths f = w->written.v[process];
     struct trace_lengths k = {slice(f.units, all.units), slice(f.insns, all.insns),
                               slice(f.refs, all.refs), slice(f.exits, all.exits),
                               slice(f.code, all.code)};
@@ -183,17 +251,18 @@ static int write_slices(struct trace_writer *w, const struct unit_table *t,
     PUT_ARRAY(&w->buf, &t->refs, f.refs, k.refs);
     PUT_ARRAY(&w->buf, &t->exits, f.exits, k.exits);
     PUT_ARRAY(&w->buf, &t->code, f.code, k.code);
-    if (append(w, CHUNK_units, e))
+    if (append(w, CHUNK_units, process, e))
         return -1;
-    w->written = to;
+    w->written.v[process] = to;
     return 0;
 }
 
-int trace_write_units(struct trace_writer *w, const struct unit_table *t, struct err *e)
+int trace_write_units(struct trace_writer *w, u32 process, const struct unit_table *t,
+                      struct err *e)
 {
     struct trace_lengths all = whole_lengths_of(t);
-    while (!lengths_equal(w->written, all))
-        if (write_slices(w, t, all, e))
+    while (!lengths_equal(w->written.v[process], all))
+        if (write_slices(w, process, t, all, e))
             return -1;
     return 0;
 }
@@ -201,16 +270,13 @@ int trace_write_units(struct trace_writer *w, const struct unit_table *t, struct
 int trace_write_records(struct trace_writer *w, u32 thread, const void *data, size_t size,
                         struct err *e)
 {
-    /* The number comes out of pages that the program can write. */
-    if (thread >= TRACE_THREAD_LIMIT)
-        return err_set(e, "the program says that it has a thread number %u", thread);
-    /* And the program may still write to these: what is compressed and sealed must stand still. */
+    /* The program may still write to these: what is compressed and sealed must stand still. */
     w->buf.n = 0;
     put(&w->buf, data, size);
     return store_append(&w->store, CHUNK_records, thread, w->buf.v, w->buf.n, e);
 }
 
-int trace_write_modules(struct trace_writer *w, const struct trace_module *m, size_t n,
+int trace_write_modules(struct trace_writer *w, u32 process, const struct trace_module *m, size_t n,
                         struct err *e)
 {
     w->buf.n = 0;
@@ -222,20 +288,7 @@ int trace_write_modules(struct trace_writer *w, const struct trace_module *m, si
         put_text(&w->buf, m[i].build_id);
         put_text(&w->buf, m[i].path);
     }
-    return append(w, CHUNK_modules, e);
-}
-
-int trace_write_threads(struct trace_writer *w, const struct trace_thread *t, size_t n,
-                        struct err *e)
-{
-    w->buf.n = 0;
-    put_u32(&w->buf, (u32)n);
-    for (size_t i = 0; i < n; i++) {
-        put_u32(&w->buf, t[i].number);
-        put_u32(&w->buf, t[i].tid);
-        put_text(&w->buf, t[i].name);
-    }
-    return append(w, CHUNK_threads, e);
+    return append(w, CHUNK_modules, process, e);
 }
 
 int trace_writer_close(struct trace_writer *w, const struct trace_summary *s, struct err *e)
@@ -244,9 +297,10 @@ int trace_writer_close(struct trace_writer *w, const struct trace_summary *s, st
     w->buf.n = 0;
     if (s) {
         put(&w->buf, s, sizeof *s);
-        bad = append(w, CHUNK_summary, e);
+        bad = append(w, CHUNK_summary, 0, e);
     }
     vec_fini(&w->buf);
+    vec_fini(&w->written);
     if (!s || bad)
         store_writer_abandon(&w->store);
     else
@@ -256,22 +310,93 @@ int trace_writer_close(struct trace_writer *w, const struct trace_summary *s, st
 
 /* -- The reader: one function per kind; each returns what is wrong, or NULL ------------------- */
 
-static const char *read_command(struct trace *t, struct cursor *c)
+static bool is_too_large(const struct trace_volume *v)
 {
+    return v->raw > VOLUME_FREE && v->raw > VOLUME_RATIO * v->stored;
+}
+
+/* A list of texts, NULL-terminated; of what is not there, nothing. */
+static char **get_texts(struct cursor *c)
+{
+    VEC(char *) v = {0};
     for (u32 n = get_u32(c); n && !c->bad; n--) {
         char *s = get_text(c);
         if (s)
-            vec_push(&t->argv, s);
+            vec_push(&v, s);
     }
+    vec_push(&v, NULL);
+    return v.v;
+}
+
+static const char *read_command(struct trace *t, struct cursor *c)
+{
+    t->argv = get_texts(c);
     return NULL;
 }
 
-static bool table_is_too_large(const struct trace *t)
+static void process_fini(struct trace_process *p)
 {
-    u64 size = t->table.units.n * sizeof(struct unit) +
-               t->table.insns.n * sizeof(struct unit_insn) + t->table.refs.n * sizeof(struct ref) +
-               t->table.exits.n * sizeof(struct unit_exit) + t->table.code.n;
-    return size > TABLE_FREE && size > TABLE_RATIO * t->table_stored;
+    for (char **a = p->argv; a && *a; a++)
+        free(*a);
+    free(p->argv);
+    free(p->path);
+}
+
+static const char *process_fault(const struct trace *t, const struct trace_process *p)
+{
+    u32 n = (u32)t->processes.n;
+    if (p->number != n || n == TRACE_NUMBER_LIMIT)
+        return "has a process whose number does not follow";
+    if ((p->how == TRACE_BY_command) != (n == 0) || p->from >= MAX(n, 1u))
+        return "has a process that comes from nowhere";
+    if (p->memory != n && (p->memory > n || t->processes.v[p->memory].memory != p->memory))
+        return "has a process in the memory of one that has none";
+    if (p->how >= TRACE_HOW_LIMIT || p->untraced >= TRACE_UNTRACED_LIMIT)
+        return "has a process of an unknown kind";
+    return NULL;
+}
+
+static const char *read_processes(struct trace *t, struct cursor *c)
+{
+    const char *fault = NULL;
+    for (u32 n = get_u32(c); n && !c->bad && !fault; n--) {
+        struct trace_process p = {0};
+        p.number = get_u32(c);
+        p.pid = get_u32(c);
+        p.from = get_u32(c);
+        p.how = get_u32(c);
+        p.memory = get_u32(c);
+        p.untraced = get_u32(c);
+        get(c, &p.began, sizeof p.began);
+        p.path = get_text(c);
+        p.argv = get_texts(c);
+        if (!c->bad)
+            fault = process_fault(t, &p);
+        if (c->bad || fault) {
+            process_fini(&p);
+            break;
+        }
+        vec_push(&t->processes, p);
+        vec_push(&t->units, (struct trace_units){0});
+    }
+    return fault;
+}
+
+static const char *read_ends(struct trace *t, struct cursor *c)
+{
+    for (u32 n = get_u32(c); n && !c->bad; n--) {
+        u32 number = get_u32(c), ending = get_u32(c), status = get_u32(c);
+        u64 ended;
+        get(c, &ended, sizeof ended);
+        if (c->bad)
+            break;
+        if (number >= t->processes.n || ending >= TRACE_ENDING_LIMIT)
+            return "has the end of a process that is not there, or an unknown one";
+        t->processes.v[number].ending = ending;
+        t->processes.v[number].status = status;
+        t->processes.v[number].ended = ended;
+    }
+    return NULL;
 }
 
 /* Append n elements to one array of the table; the caller has checked that they are there. */
@@ -281,7 +406,7 @@ static bool table_is_too_large(const struct trace *t)
             get(c, vec_grow(vec, n), (n) * sizeof *(vec)->v); \
     } while (0)
 
-static const char *read_units(struct trace *t, struct cursor *c)
+static const char *read_units(struct trace *t, u32 process, struct cursor *c)
 {
     struct units_head h;
     get(c, &h, sizeof h);
@@ -290,26 +415,27 @@ static const char *read_units(struct trace *t, struct cursor *c)
                h.count.code;
     if (c->bad || size != c->left)
         return "does not have the size its head says";
-    if (!lengths_equal(h.first, lengths_of(&t->table)))
+    struct trace_units *u = &t->units.v[process];
+    if (!lengths_equal(h.first, lengths_of(&u->table)))
         return "does not continue the unit table";
     if (size == 0)
         return "brings no units";
-    GET_ARRAY(c, &t->table.units, h.count.units);
-    GET_ARRAY(c, &t->table.insns, h.count.insns);
-    GET_ARRAY(c, &t->table.refs, h.count.refs);
-    GET_ARRAY(c, &t->table.exits, h.count.exits);
-    GET_ARRAY(c, &t->table.code, h.count.code);
-    if (table_is_too_large(t))
+    if (is_too_large(&t->units_volume))
         return "makes the unit table too large to be true";
+    GET_ARRAY(c, &u->table.units, h.count.units);
+    GET_ARRAY(c, &u->table.insns, h.count.insns);
+    GET_ARRAY(c, &u->table.refs, h.count.refs);
+    GET_ARRAY(c, &u->table.exits, h.count.exits);
+    GET_ARRAY(c, &u->table.code, h.count.code);
     if (!h.more)
-        t->committed = lengths_of(&t->table);
+        u->committed = lengths_of(&u->table);
     return NULL;
 }
 
-static const char *read_modules(struct trace *t, struct cursor *c)
+static const char *read_modules(struct trace *t, u32 process, struct cursor *c)
 {
     for (u32 n = get_u32(c); n && !c->bad; n--) {
-        struct trace_module m = {0};
+        struct trace_module m = {.process = process};
         get(c, &m.start, 8);
         get(c, &m.end, 8);
         get(c, &m.offset, 8);
@@ -328,7 +454,12 @@ static const char *read_threads(struct trace *t, struct cursor *c)
     for (u32 n = get_u32(c); n && !c->bad; n--) {
         struct trace_thread x;
         x.number = get_u32(c);
+        x.process = get_u32(c);
         x.tid = get_u32(c);
+        if (!c->bad && (x.number != t->threads.n || x.number == TRACE_NUMBER_LIMIT))
+            return "has a thread whose number does not follow";
+        if (!c->bad && x.process >= t->processes.n)
+            return "has a thread of a process that is not there";
         x.name = get_text(c);
         if (!c->bad)
             vec_push(&t->threads, x);
@@ -345,25 +476,37 @@ static const char *read_summary(struct trace *t, struct cursor *c)
 
 static const char *note_records(struct trace *t, const struct store_chunk *c)
 {
-    if (!lengths_equal(t->committed, lengths_of(&t->table)))
+    if (c->owner >= t->threads.n)
+        return "has records of a thread that is not there";
+    u32 process = t->threads.v[c->owner].process, memory = t->processes.v[process].memory;
+    const struct trace_units *u = &t->units.v[memory];
+    if (!lengths_equal(u->committed, lengths_of(&u->table)))
         return "stands in the middle of the unit table";
-    vec_push(&t->pieces, ((struct trace_piece){*c, (u32)t->table.exits.n}));
+    vec_push(&t->pieces,
+             ((struct trace_piece){*c, process, memory, .n_exits = (u32)u->table.exits.n}));
     return NULL;
 }
 
-static const char *read_contents(struct trace *t, u32 kind, const struct store_bytes *raw)
+static const char *read_contents(struct trace *t, const struct store_chunk *chunk,
+                                 const struct store_bytes *raw)
 {
     struct cursor c = {raw->v, raw->n, false};
     const char *fault = NULL;
-    switch (kind) {
+    switch (chunk->kind) {
     case CHUNK_command:
         fault = read_command(t, &c);
         break;
+    case CHUNK_processes:
+        fault = read_processes(t, &c);
+        break;
+    case CHUNK_ends:
+        fault = read_ends(t, &c);
+        break;
     case CHUNK_units:
-        fault = read_units(t, &c);
+        fault = read_units(t, chunk->owner, &c);
         break;
     case CHUNK_modules:
-        fault = read_modules(t, &c);
+        fault = read_modules(t, chunk->owner, &c);
         break;
     case CHUNK_threads:
         fault = read_threads(t, &c);
@@ -377,9 +520,22 @@ static const char *read_contents(struct trace *t, u32 kind, const struct store_b
     return fault ? fault : c.bad || c.left ? "does not hold what its kind says" : NULL;
 }
 
+/* What is wrong with a chunk's owner: records have a thread, units and modules a process that has a
+ * memory of its own. */
+static const char *owner_fault(const struct trace *t, const struct store_chunk *c)
+{
+    if (c->kind == CHUNK_records)
+        return NULL; /* when they are noted */
+    if (c->kind != CHUNK_units && c->kind != CHUNK_modules)
+        return c->owner ? "has an owner, and its kind has none" : NULL;
+    if (c->owner >= t->processes.n || t->processes.v[c->owner].memory != c->owner)
+        return "is of a process that is not there, or has no memory of its own";
+    return NULL;
+}
+
 /* What is wrong with a chunk before its contents are looked at, and before memory is spent on it.
  */
-static const char *order_fault(const struct trace *t, const struct store_chunk *c, u64 *small)
+static const char *order_fault(struct trace *t, const struct store_chunk *c)
 {
     if (!trace_chunk_name(c->kind))
         return "is of no known kind";
@@ -387,29 +543,27 @@ static const char *order_fault(const struct trace *t, const struct store_chunk *
         return "is a command line in the wrong place, or there is none before it";
     if (t->has_summary)
         return "comes after the summary";
-    if (c->thread >= TRACE_THREAD_LIMIT)
-        return "has an impossible thread number";
     if (c->kind == CHUNK_records)
         return NULL;
-    if (c->kind != CHUNK_units)
-        *small += c->raw_size;
-    if (c->raw_size > UNITS_LIMIT || *small > SMALL_LIMIT)
+    struct trace_volume *v = c->kind == CHUNK_units ? &t->units_volume : &t->small_volume;
+    v->raw += c->raw_size;
+    v->stored += c->stored_size;
+    if (c->raw_size > UNITS_LIMIT || is_too_large(&t->small_volume))
         return "is too large for its kind";
-    return NULL;
+    return owner_fault(t, c);
 }
 
 /* Take in one chunk. -1: it is unsound, and nothing behind it counts. */
 static int take_chunk(struct trace *t, const struct store_chunk *c, struct store_bytes *raw,
-                      u64 *small, struct err *e)
+                      struct err *e)
 {
-    const char *fault = order_fault(t, c, small);
+    const char *fault = order_fault(t, c);
     if (!fault && c->kind == CHUNK_records)
         fault = note_records(t, c);
     else if (!fault) {
         if (store_load(&t->store, c, raw, e))
             return -1;
-        t->table_stored += c->kind == CHUNK_units ? c->stored_size : 0;
-        fault = read_contents(t, c->kind, raw);
+        fault = read_contents(t, c, raw);
     }
     if (!fault)
         return 0;
@@ -417,24 +571,23 @@ static int take_chunk(struct trace *t, const struct store_chunk *c, struct store
                    t->store.path, (unsigned long)c->sequence, (unsigned long)c->offset, fault);
 }
 
-/* Drop the part of the table that had not arrived whole when the file stopped making sense. */
-static void drop_uncommitted(struct trace *t)
+/* Drop the part of a table that had not arrived whole when the file stopped making sense. */
+static void drop_uncommitted(struct trace_units *u)
 {
-    t->table.units.n = t->committed.units;
-    t->table.insns.n = t->committed.insns;
-    t->table.refs.n = t->committed.refs;
-    t->table.exits.n = t->committed.exits;
-    t->table.code.n = t->committed.code;
+    u->table.units.n = u->committed.units;
+    u->table.insns.n = u->committed.insns;
+    u->table.refs.n = u->committed.refs;
+    u->table.exits.n = u->committed.exits;
+    u->table.code.n = u->committed.code;
 }
 
 static void take_all(struct trace *t)
 {
     struct store_bytes raw = {0};
     struct store_chunk c;
-    u64 small = 0;
     enum store_step step;
     while ((step = store_next(&t->store, &c, &t->trouble)) == STORE_NEXT) {
-        if (take_chunk(t, &c, &raw, &small, &t->trouble))
+        if (take_chunk(t, &c, &raw, &t->trouble))
             break;
         t->n_chunks++;
     }
@@ -451,13 +604,22 @@ int trace_open(struct trace *t, const char *path, struct err *e)
     if (store_reader_open(&t->store, path, e))
         return -1;
     take_all(t);
-    drop_uncommitted(t);
-    const char *fault = unit_table_fault(&t->table);
-    if (!fault)
-        return 0;
-    err_set(e, "%s is damaged: in its unit table, %s; record it again", path, fault);
-    trace_close(t);
-    return -1;
+    for (size_t i = 0; i < t->units.n; i++) {
+        drop_uncommitted(&t->units.v[i]);
+        const char *fault = unit_table_fault(&t->units.v[i].table);
+        if (!fault)
+            continue;
+        err_set(e, "%s is damaged: in the unit table of process %zu, %s; record it again", path, i,
+                fault);
+        trace_close(t);
+        return -1;
+    }
+    return 0;
+}
+
+const struct unit_table *trace_table(const struct trace *t, size_t piece)
+{
+    return &t->units.v[t->pieces.v[piece].memory].table;
 }
 
 int trace_load(struct trace *t, size_t i, struct store_bytes *into, struct err *e)
@@ -473,12 +635,17 @@ void trace_close(struct trace *t)
     }
     for (size_t i = 0; i < t->threads.n; i++)
         free(t->threads.v[i].name);
-    for (size_t i = 0; i < t->argv.n; i++)
-        free(t->argv.v[i]);
+    for (size_t i = 0; i < t->processes.n; i++) {
+        process_fini(&t->processes.v[i]);
+        unit_table_fini(&t->units.v[i].table);
+    }
+    for (char **a = t->argv; a && *a; a++)
+        free(*a);
+    free(t->argv);
+    vec_fini(&t->processes);
+    vec_fini(&t->units);
     vec_fini(&t->modules);
     vec_fini(&t->threads);
-    vec_fini(&t->argv);
     vec_fini(&t->pieces);
-    unit_table_fini(&t->table);
     store_reader_close(&t->store);
 }

@@ -9,14 +9,18 @@
 void walk_init(struct walk *w, struct trace *t)
 {
     *w = (struct walk){.trace = t};
-    decoder_init(&w->decoder, &t->table, false);
+    w->decoders = calloc(MAX(t->units.n, 1ul), sizeof *w->decoders);
+    check(w->decoders != NULL);
     w->batch = malloc(sizeof *w->batch);
     check(w->batch != NULL);
 }
 
 void walk_fini(struct walk *w)
 {
-    decoder_fini(&w->decoder);
+    for (size_t i = 0; i < w->trace->units.n; i++)
+        if (w->decoders[i].table)
+            decoder_fini(&w->decoders[i]);
+    free(w->decoders);
     free(w->batch);
     vec_fini(&w->records);
 }
@@ -45,6 +49,16 @@ static int decode_fault(const struct walk *w, const char *what, struct err *e)
     return fault_at(w, at, what, e);
 }
 
+/* The decoder for the records just loaded: one for each unit table, made when it is needed. */
+static struct decoder *decoder_of(struct walk *w)
+{
+    struct decoder *d = &w->decoders[w->trace->pieces.v[w->piece].memory];
+    if (!d->table)
+        decoder_init(d, w->table, false);
+    decoder_reset(d);
+    return d;
+}
+
 /* Make sure that there is a chunk with bytes left: 1, or 0 at the end of the trace, or -1. */
 static int have_records(struct walk *w, struct err *e)
 {
@@ -57,7 +71,8 @@ static int have_records(struct walk *w, struct err *e)
             return -1;
         w->loaded = true;
         w->next = 0;
-        decoder_reset(&w->decoder);
+        w->table = trace_table(w->trace, w->piece);
+        w->decoder = decoder_of(w);
     }
     return 1;
 }
@@ -82,7 +97,7 @@ int walk_next(struct walk *w, struct err *e)
         return have;
     bool ended = false;
     struct err cause;
-    s64 used = decode_batch(&w->decoder, w->records.v + w->next, w->records.n - w->next, w->batch,
+    s64 used = decode_batch(w->decoder, w->records.v + w->next, w->records.n - w->next, w->batch,
                             &ended, &cause);
     if (used < 0)
         return decode_fault(w, cause.text, e);
@@ -96,7 +111,12 @@ int walk_next(struct walk *w, struct err *e)
 
 u32 walk_thread(const struct walk *w)
 {
-    return w->trace->pieces.v[w->piece].chunk.thread;
+    return w->trace->pieces.v[w->piece].chunk.owner;
+}
+
+u32 walk_process(const struct walk *w)
+{
+    return w->trace->pieces.v[w->piece].process;
 }
 
 u64 walk_slot(const struct walk *w, u32 i, u32 s)
@@ -106,10 +126,27 @@ u64 walk_slot(const struct walk *w, u32 i, u32 s)
     return x;
 }
 
+bool walk_ran(const struct walk *w, u32 i)
+{
+    u32 id = w->batch->exit[i];
+    return id >= FIRST_EXIT_ID || id == RECORD_partial;
+}
+
+struct run_of walk_run(const struct walk *w, u32 i)
+{
+    u32 id = w->batch->exit[i];
+    if (id == RECORD_partial) {
+        struct partial p = partial_of(walk_slot(w, i, 0));
+        return (struct run_of){p.unit, p.insns};
+    }
+    const struct unit_exit *x = &w->table->exits.v[id - FIRST_EXIT_ID];
+    return (struct run_of){x->unit, x->insns};
+}
+
 struct share walk_share(const struct walk *w, u32 i)
 {
     const struct batch *b = w->batch;
-    struct share s = {0, w->trace->table.exits.v[b->exit[i] - FIRST_EXIT_ID].insns};
+    struct share s = {0, walk_run(w, i).insns};
     if (i == 0 && w->continues)
         s.from = w->shown_before;
     if (i == b->n_records - 1 && w->unfinished)
@@ -124,10 +161,10 @@ const struct ref *walk_ref(const struct walk *w, u32 j, u32 *size)
     if (n & BATCH_ODD) {
         n &= ~BATCH_ODD;
         *size = b->odd[n].size;
-        return &w->trace->table.refs.v[b->odd[n].ref];
+        return &w->table->refs.v[b->odd[n].ref];
     }
-    *size = w->trace->table.refs.v[n].size;
-    return &w->trace->table.refs.v[n];
+    *size = w->table->refs.v[n].size;
+    return &w->table->refs.v[n];
 }
 
 static void count_refs(const struct walk *w, struct trace_counts *n)
@@ -146,7 +183,7 @@ void walk_count(const struct walk *w, struct trace_counts *n)
     const struct batch *b = w->batch;
     for (u32 i = 0; i < b->n_records; i++) {
         n->syscalls += b->exit[i] == RECORD_syscall;
-        if (b->exit[i] < FIRST_EXIT_ID)
+        if (!walk_ran(w, i))
             continue;
         struct share s = walk_share(w, i);
         n->instructions += s.to - s.from;

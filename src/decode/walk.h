@@ -12,7 +12,9 @@
 
 struct walk {
     struct trace *trace;
-    struct decoder decoder;
+    struct decoder *decoders; /* one for each unit table */
+    struct decoder *decoder;  /* the current chunk's */
+    const struct unit_table *table;
     struct batch *batch;
     struct store_bytes records; /* the chunk being walked */
     size_t piece;               /* its number; the next one's while nothing is loaded */
@@ -23,6 +25,11 @@ struct walk {
     bool unfinished; /* the batch's last record goes on in the next batch */
     u32 shown;       /* instructions of that record that batches up to this one have shown */
     u32 shown_before;
+};
+
+/* Which unit a record ran, and how many of its instructions. */
+struct run_of {
+    u32 unit, insns;
 };
 
 /* The instructions from .. to - 1 of a record's unit. */
@@ -37,9 +44,14 @@ void walk_fini(struct walk *w);
 
 /* The thread whose records the batch holds. */
 u32 walk_thread(const struct walk *w);
+/* ... and its process. */
+u32 walk_process(const struct walk *w);
 /* Slot s of record i. */
 u64 walk_slot(const struct walk *w, u32 i, u32 s);
-/* Which instructions record i, an exit's, is the first to show. */
+/* Does record i tell of instructions that ran? An exit's does, and a partial one. */
+bool walk_ran(const struct walk *w, u32 i);
+struct run_of walk_run(const struct walk *w, u32 i);
+/* Which of its instructions record i is the first to show. */
 struct share walk_share(const struct walk *w, u32 i);
 /* The static reference behind reference j of the batch, and the size of that access. */
 const struct ref *walk_ref(const struct walk *w, u32 j, u32 *size);

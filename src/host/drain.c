@@ -4,7 +4,7 @@
  *
  * The program can write to a buffer while we read it. A buffer is input: it is checked as it is
  * decoded, and what is written to a file is a copy. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -46,31 +46,53 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size)
     }
 }
 
-static void sink_file(struct session *s, u32 thread, const u8 *data, u32 size)
+/* Who filled a buffer, as it says itself. */
+struct owner {
+    u32 number, tid, pid;
+};
+
+static int write_buffer(struct process *p, const struct owner *o, const u8 *data, u32 size)
 {
-    if (s->write_failed)
-        return;
-    if (modules_write(s, &s->write_error) < 0 ||
-        trace_write_units(&s->writer, translator_table(s->translator), &s->write_error) < 0 ||
-        trace_write_records(&s->writer, thread, data, size, &s->write_error) < 0)
-        s->write_failed = true;
+    struct run *r = p->run;
+    s64 thread = tracks_thread(p, o->number, o->tid, o->pid);
+    if (thread < 0 || modules_write(p, &r->write_error) < 0 ||
+        trace_write_units(&r->writer, p->number, translator_table(p->translator), &r->write_error) <
+            0)
+        return -1;
+    return trace_write_records(&r->writer, (u32)thread, data, size, &r->write_error);
 }
 
-static void sink(struct drain *d, u32 thread, const u8 *data, u32 size)
+static void sink_file(struct process *p, const struct owner *o, const u8 *data, u32 size)
 {
-    struct session *s = d->session;
-    __atomic_fetch_add(&s->record_bytes, size, __ATOMIC_RELAXED);
-    if (s->options->sink == SINK_decode)
+    struct run *r = p->run;
+    pthread_mutex_lock(&r->writer_lock);
+    if (!r->write_failed && write_buffer(p, o, data, size) < 0)
+        r->write_failed = true;
+    pthread_mutex_unlock(&r->writer_lock);
+}
+
+static struct owner owner_of(const struct process *p, u32 i)
+{
+    const struct control *c = p->control;
+    return (struct owner){load_relaxed(&c->owner[i].number) - 1, load_relaxed(&c->owner[i].tid),
+                          load_relaxed(&c->owner[i].pid)};
+}
+
+static void sink(struct drain *d, const struct owner *o, const u8 *data, u32 size)
+{
+    struct process *p = d->process;
+    __atomic_fetch_add(&p->record_bytes, size, __ATOMIC_RELAXED);
+    if (p->run->options->sink == SINK_decode)
         sink_decode(d, data, size);
-    else if (s->options->sink == SINK_file)
-        sink_file(s, thread, data, size);
+    else if (p->run->options->sink == SINK_file)
+        sink_file(p, o, data, size);
 }
 
 /* -- Buffers ---------------------------------------------------------------------------------- */
 
-static u8 *buffer(struct session *s, u32 i)
+static u8 *buffer(struct process *p, u32 i)
 {
-    return s->wire + WIRE_BUF_OFF + (u64)i * s->buffer_size;
+    return p->wire + WIRE_BUF_OFF + (u64)i * p->buffer_size;
 }
 
 /* Waiting threads are woken when they can run for a while: a wake-up costs a core as much as a small
@@ -81,11 +103,11 @@ static bool worth_waking(const struct control *c)
     return load_relaxed(&c->guest_waits) && on_their_way * 4 <= (u64)c->window * 3;
 }
 
-static void give_back(struct session *s, u32 i, u32 used)
+static void give_back(struct process *p, u32 i, u32 used)
 {
-    struct control *c = s->control;
-    memset(buffer(s, i), 0, used);
-    store_relaxed(&c->owner[i], 0);
+    struct control *c = p->control;
+    memset(buffer(p, i), 0, used);
+    store_relaxed(&c->owner[i].number, 0);
     __atomic_fetch_or(&c->free[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&c->returned, 1, __ATOMIC_SEQ_CST);
     if (worth_waking(c)) {
@@ -97,29 +119,32 @@ static void give_back(struct session *s, u32 i, u32 used)
 /* Take the next buffer from the ring; false if none is published. */
 static bool drain_one(struct drain *d)
 {
-    struct session *s = d->session;
-    struct control *c = s->control;
-    u64 turn = load_acquire(&s->taken);
+    struct process *p = d->process;
+    struct control *c = p->control;
+    u64 turn = load_acquire(&p->taken);
     u64 x = load_acquire(&c->ring[turn % BUFFER_RING]);
     u32 i = (u32)(x & 0xffff);
-    if (x >> 16 != turn + 1 || i >= s->n_buffers)
-        return load_acquire(&s->taken) != turn; /* another drain was faster: look again */
-    if (!__atomic_compare_exchange_n(&s->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL,
+    if (x >> 16 != turn + 1 || i >= p->n_buffers)
+        return load_acquire(&p->taken) != turn; /* another drain was faster: look again */
+    if (!__atomic_compare_exchange_n(&p->taken, &turn, turn + 1, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return true;
-    u32 length = load_relaxed(&c->length[i]), used = MIN(length, s->buffer_size);
-    if (length > s->buffer_size && !d->undecodable) {
+    if (p->run->stress.lazy)
+        usleep(20000);
+    u32 length = load_relaxed(&c->length[i]), used = MIN(length, p->buffer_size);
+    if (length > p->buffer_size && !d->undecodable) {
         d->undecodable = true;
         err_set(&d->decode_error, "a thread wrote beyond the end of its buffer");
     }
-    sink(d, load_relaxed(&c->owner[i]) - 1, buffer(s, i), used);
-    give_back(s, i, used);
+    struct owner owner = owner_of(p, i);
+    sink(d, &owner, buffer(p, i), used);
+    give_back(p, i, used);
     return true;
 }
 
-static void wait_for_buffers(struct session *s, u32 seen)
+static void wait_for_buffers(struct process *p, u32 seen)
 {
-    struct control *c = s->control;
+    struct control *c = p->control;
     struct timespec limit = {0, 100000000};
     for (int i = 0; i < SPIN_PAUSES; i++) {
         if (load_relaxed(&c->drain_bell) != seen)
@@ -127,7 +152,7 @@ static void wait_for_buffers(struct session *s, u32 seen)
         __builtin_ia32_pause();
     }
     __atomic_fetch_add(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);
-    if (load_acquire(&c->drain_bell) == seen && !load_acquire(&s->stopping))
+    if (load_acquire(&c->drain_bell) == seen && !load_acquire(&p->stopping))
         syscall(SYS_futex, &c->drain_bell, FUTEX_WAIT, seen, &limit, NULL, 0);
     __atomic_fetch_sub(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);
 }
@@ -135,11 +160,11 @@ static void wait_for_buffers(struct session *s, u32 seen)
 static void *drain_main(void *drain)
 {
     struct drain *d = drain;
-    struct session *s = d->session;
-    while (!load_acquire(&s->stopping)) {
-        u32 seen = load_acquire(&s->control->drain_bell);
+    struct process *p = d->process;
+    while (!load_acquire(&p->stopping)) {
+        u32 seen = load_acquire(&p->control->drain_bell);
         if (!drain_one(d))
-            wait_for_buffers(s, seen);
+            wait_for_buffers(p, seen);
     }
     return NULL;
 }
@@ -147,18 +172,18 @@ static void *drain_main(void *drain)
 /* -- Begin and end ---------------------------------------------------------------------------- */
 
 /* Buffers decode alone, so as many threads may decode as there are cores; a file has one writer. */
-void drain_begin(struct session *s)
+void drain_begin(struct process *p)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    s->n_drains = s->options->sink == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
-    s->drains = calloc(s->n_drains, sizeof *s->drains);
-    check(s->drains != NULL);
-    for (u32 i = 0; i < s->n_drains; i++) {
-        struct drain *d = &s->drains[i];
-        d->session = s;
+    p->n_drains = p->run->options->sink == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
+    p->drains = calloc(p->n_drains, sizeof *p->drains);
+    check(p->drains != NULL);
+    for (u32 i = 0; i < p->n_drains; i++) {
+        struct drain *d = &p->drains[i];
+        d->process = p;
         d->batch = malloc(sizeof *d->batch);
         check(d->batch != NULL);
-        decoder_init(&d->decoder, translator_table(s->translator), s->stress.scalar);
+        decoder_init(&d->decoder, translator_table(p->translator), p->run->stress.scalar);
         check(pthread_create(&d->thread, NULL, drain_main, d) == 0);
     }
 }
@@ -182,23 +207,23 @@ static u32 used_part(const u8 *data, u32 size)
 /* After the program's end: what is in the ring, then the buffers it still held. */
 static void drain_rest(struct drain *d)
 {
-    struct session *s = d->session;
-    struct control *c = s->control;
+    struct process *p = d->process;
+    struct control *c = p->control;
     while (drain_one(d))
         ;
-    for (u32 i = 0; i < s->n_buffers; i++) {
-        u32 owner = load_relaxed(&c->owner[i]);
-        if (!owner || (c->free[i / 64] >> (i % 64) & 1))
+    for (u32 i = 0; i < p->n_buffers; i++) {
+        struct owner owner = owner_of(p, i);
+        if (owner.number == UINT32_MAX || (c->free[i / 64] >> (i % 64) & 1))
             continue;
-        u32 used = used_part(buffer(s, i), s->buffer_size);
+        u32 used = used_part(buffer(p, i), p->buffer_size);
         if (used)
-            sink(d, owner - 1, buffer(s, i), used);
+            sink(d, &owner, buffer(p, i), used);
     }
 }
 
-static void collect(struct session *s, const struct drain *d)
+static void collect(struct process *p, const struct drain *d)
 {
-    struct trace_counts *n = &s->result->counts;
+    struct trace_counts *n = &p->run->result->counts;
     n->instructions += d->counts.instructions;
     n->loads += d->counts.loads;
     n->stores += d->counts.stores;
@@ -206,14 +231,14 @@ static void collect(struct session *s, const struct drain *d)
     n->records += d->counts.records;
 }
 
-void drain_end(struct session *s)
+void drain_end(struct process *p)
 {
-    for (u32 i = 0; i < s->n_drains; i++)
-        pthread_join(s->drains[i].thread, NULL);
-    drain_rest(&s->drains[0]);
-    for (u32 i = 0; i < s->n_drains; i++) {
-        collect(s, &s->drains[i]);
-        decoder_fini(&s->drains[i].decoder);
-        free(s->drains[i].batch);
+    for (u32 i = 0; i < p->n_drains; i++)
+        pthread_join(p->drains[i].thread, NULL);
+    drain_rest(&p->drains[0]);
+    for (u32 i = 0; i < p->n_drains; i++) {
+        collect(p, &p->drains[i]);
+        decoder_fini(&p->drains[i].decoder);
+        free(p->drains[i].batch);
     }
 }

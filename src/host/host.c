@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One run from start to end: start, inject, serve and drain while it runs, drain the rest, seal the
- * trace. */
+/* One run from start to end: start the command, follow what comes of it, seal the trace. */
 #include "host/host.h"
-#include "host/session.h"
+#include "host/process.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,30 +31,6 @@ static int read_stress(struct stress *st, struct err *e)
     return 0;
 }
 
-/* The kernel marks this word when we die, however we die; the guest looks at it whenever it would
- * wait for us. */
-static pthread_mutex_t *life(struct session *s)
-{
-    return (pthread_mutex_t *)(void *)&s->control->host_life;
-}
-
-static void begin_life(struct session *s)
-{
-    pthread_mutexattr_t a;
-    pthread_mutexattr_init(&a);
-    pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(life(s), &a);
-    pthread_mutexattr_destroy(&a);
-    check(pthread_mutex_lock(life(s)) == 0);
-}
-
-static void end_life(struct session *s)
-{
-    pthread_mutex_unlock(life(s));
-    pthread_mutex_destroy(life(s));
-}
-
 static double now(void)
 {
     struct timespec t;
@@ -68,180 +38,110 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void start_threads(struct session *s)
-{
-    check(pthread_create(&s->serve_thread, NULL, serve_main, s) == 0);
-    drain_begin(s);
-}
+/* -- The trace ---------------------------------------------------------------------------------- */
 
-static void ring(u32 *bell)
+static int open_trace(struct run *r, struct err *e)
 {
-    __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-static void stop_threads(struct session *s)
-{
-    __atomic_store_n(&s->stopping, 1, __ATOMIC_SEQ_CST);
-    ring(&s->control->bell);
-    ring(&s->control->drain_bell);
-    pthread_join(s->serve_thread, NULL);
-    drain_end(s);
-}
-
-/* Wait for the program's end. Keyboard signals go to it as well as to us; it decides. */
-static int wait_for_end(struct session *s)
-{
-    int status = 0;
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
-    sigaction(SIGINT, &ignore, &old_int);
-    sigaction(SIGQUIT, &ignore, &old_quit);
-    struct rusage used = {0};
-    while (wait4(s->pid, &status, 0, &used) < 0 && errno == EINTR)
-        ;
-    s->result->stats.user_seconds =
-        (double)used.ru_utime.tv_sec + (double)used.ru_utime.tv_usec * 1e-6;
-    s->result->stats.system_seconds =
-        (double)used.ru_stime.tv_sec + (double)used.ru_stime.tv_usec * 1e-6;
-    sigaction(SIGINT, &old_int, NULL);
-    sigaction(SIGQUIT, &old_quit, NULL);
-    return status;
-}
-
-static int open_trace(struct session *s, struct err *e)
-{
-    if (s->options->sink != SINK_file || s->options->events == EVENTS_none)
+    if (r->options->sink != SINK_file || r->options->events == EVENTS_none)
         return 0;
     int argc = 0;
-    while (s->options->argv[argc])
+    while (r->options->argv[argc])
         argc++;
-    if (trace_writer_open(&s->writer, s->options->output, argc, s->options->argv, e) < 0)
+    if (trace_writer_open(&r->writer, r->options->output, argc, r->options->argv, e) < 0)
         return -1;
-    s->writer_open = true;
+    r->writer_open = true;
     return 0;
 }
 
-static int close_trace(struct session *s, struct err *e)
+static int close_trace(struct run *r, struct err *e)
 {
-    int status = s->result->status;
+    int status = r->result->status;
     struct trace_summary summary = {0};
-    if (!s->writer_open)
+    if (!r->writer_open)
         return 0;
     summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
     summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    summary.untraced = (u32)s->result->stats.untraced;
-    if (s->result->went_native)
-        summary.ending = TRACE_ENDED_detached;
-    if (s->write_failed) {
+    summary.lost_buffers = r->result->stats.lost_buffers;
+    summary.lost_bytes = r->result->stats.lost_bytes;
+    summary.untraced = (u32)r->result->stats.untraced;
+    if (r->write_failed) {
         struct err ignored;
-        trace_writer_close(&s->writer, NULL, &ignored);
-        *e = s->write_error;
+        trace_writer_close(&r->writer, NULL, &ignored);
+        *e = r->write_error;
         return -1;
     }
-    return trace_writer_close(&s->writer, &summary, e);
+    return trace_writer_close(&r->writer, &summary, e);
 }
 
-static void collect(struct session *s)
+static void drop_trace(struct run *r)
 {
-    struct run_stats *r = &s->result->stats;
-    const struct control *c = s->control;
-    struct translate_stats x = translator_stats(s->translator);
-    for (u32 i = 0; i < MIN(c->blocks, (u32)WIRE_THREADS); i++) {
-        const struct thread *t = session_thread(s, i);
-        r->requests += t->n_requests;
-        r->gates += t->n_gates;
-        r->indirect_misses += t->n_indirect_misses;
-        r->return_misses += t->n_return_misses;
-        r->syscalls += t->n_syscalls;
-    }
-    r->threads = c->threads;
-    r->untraced = c->untraced;
-    r->buffer_waits = c->n_waits;
-    r->buffers = s->taken;
-    r->record_bytes = s->result->counts.bytes = s->record_bytes;
-    r->units = x.units;
-    r->dropped = x.dropped;
-    r->insns = x.insns;
-    r->app_bytes = x.app_bytes;
-    r->cache_bytes = x.cache_bytes;
-    r->ahead = x.ahead;
-    r->doors = x.doors;
-    r->links = x.links;
+    struct err ignored;
+    trace_writer_close(&r->writer, NULL, &ignored);
+    unlink(r->options->output);
 }
 
-/* The program is injected and stopped: let it run to its end. */
-static int run(struct session *s, struct err *e)
-{
-    double began = now();
-    begin_life(s);
-    serve_begin(s);
-    modules_note(s);
-    if (release_program(s, e) < 0) {
-        end_life(s);
-        return -1;
-    }
-    start_threads(s);
-    s->result->ran = true;
-    s->result->status = wait_for_end(s);
-    s->result->stats.seconds = now() - began;
-    stop_threads(s);
-    collect(s);
-    end_life(s);
-    for (u32 i = 0; i < s->n_drains; i++)
-        if (s->drains[i].undecodable)
-            return err_set(e, "the program's records cannot be decoded: %s",
-                           s->drains[i].decode_error.text);
-    return close_trace(s, e);
-}
+/* -- The run ------------------------------------------------------------------------------------ */
 
-static void kill_program(struct session *s)
+static void kill_program(pid_t pid)
 {
-    kill(s->pid, SIGKILL);
-    while (waitpid(s->pid, NULL, __WALL) < 0 && errno == EINTR)
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
 }
 
-static void session_fini(struct session *s)
+/* Start the command and let it run, traced. */
+static int begin(struct run *r, struct err *e)
 {
-    free(s->drains);
-    if (s->translator)
-        translator_free(s->translator);
-    if (s->wire)
-        munmap(s->wire, WIRE_SIZE);
-    if (s->mem_fd >= 0)
-        close(s->mem_fd);
-    modules_fini(s);
-    free(s->pages);
-    free(s);
+    struct process *p = process_new(r, 0);
+    if (start_program(p, e) < 0) {
+        process_free(p);
+        return -1;
+    }
+    r->root = p->pid;
+    if (inject(p, e) == 0) {
+        struct trace_process x = {.how = TRACE_BY_command};
+        p->number = tracks_image(r, &x, p->pid);
+        process_begin(p);
+        if (inject_release(p, e) == 0) {
+            process_serve(p);
+            r->result->ran = true;
+            return 0;
+        }
+    }
+    kill_program(p->pid);
+    process_free(p);
+    return -1;
 }
 
-int host_run(const struct run_options *o, struct run_result *r, struct err *e)
+static int run(struct run *r, struct err *e)
 {
-    struct session *s = calloc(1, sizeof *s);
-    check(s != NULL);
-    *r = (struct run_result){0};
-    s->options = o;
-    s->result = r;
-    s->mem_fd = -1;
-    s->pages = calloc(CODE_PAGES, sizeof *s->pages);
-    check(s->pages && pthread_mutex_init(&s->modules_lock, NULL) == 0);
-    int status = read_stress(&s->stress, e);
+    r->began = now();
+    if (begin(r, e) < 0)
+        return -1;
+    follow_run(r);
+    r->result->stats.seconds = now() - r->began;
+    if (close_trace(r, e) < 0)
+        return -1;
+    if (r->result->undecodable)
+        return err_set(e, "the program's records cannot be decoded: %s",
+                       r->result->decode_error.text);
+    return 0;
+}
+
+int host_run(const struct run_options *o, struct run_result *result, struct err *e)
+{
+    struct run r = {.options = o, .result = result};
+    *result = (struct run_result){0};
+    check(pthread_mutex_init(&r.lock, NULL) == 0 && pthread_mutex_init(&r.writer_lock, NULL) == 0);
+    if (read_stress(&r.stress, e) < 0 || open_trace(&r, e) < 0)
+        return -1;
+    int status = follow_begin(&r, e);
     if (status == 0)
-        status = open_trace(s, e);
-    if (status == 0)
-        status = start_program(s, e);
-    if (status == 0) {
-        status = inject(s, e);
-        if (status == 0)
-            status = run(s, e);
-        if (!r->ran)
-            kill_program(s);
-    }
-    if (s->writer_open && !r->ran) {
-        struct err ignored;
-        trace_writer_close(&s->writer, NULL, &ignored);
-        unlink(o->output);
-    }
-    session_fini(s);
+        status = run(&r, e);
+    follow_end(&r);
+    if (r.writer_open && !result->ran)
+        drop_trace(&r);
+    pthread_mutex_destroy(&r.lock);
+    pthread_mutex_destroy(&r.writer_lock);
     return status;
 }

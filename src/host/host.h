@@ -8,22 +8,29 @@
 #include "decode/trace.h"
 #include "wire/wire.h"
 
+enum overflow { OVERFLOW_wait, OVERFLOW_drop };
+
 enum sink { SINK_drop, SINK_decode, SINK_file };
 
 struct run_options {
     char **argv; /* the program and its arguments, NULL-terminated */
     enum events_level events;
     enum sink sink;
-    const char *output; /* for SINK_file */
+    enum overflow overflow; /* what a thread does whose records nobody takes */
+    const char *output;     /* for SINK_file */
+    bool follow;            /* trace the processes it makes, too */
 };
 
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
-    u64 threads, untraced;               /* threads traced; tasks that ran natively */
+    u64 processes, threads;              /* traced; a new image counts as a process */
+    u64 untraced;                        /* tasks that ran natively */
+    u64 stepped;                         /* instructions that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
-    u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 lost_buffers, lost_bytes;
+    u64 dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct run_result {
@@ -31,8 +38,10 @@ struct run_result {
     int status;                 /* as from waitpid */
     struct trace_counts counts; /* for SINK_decode */
     struct run_stats stats;
-    bool went_native; /* the program left the cache before its end */
-    struct err why;   /* and why */
+    bool refused;     /* something could not be translated: it ran natively, one step at a time */
+    struct err why;   /* the first of those */
+    bool undecodable; /* with SINK_decode */
+    struct err decode_error;
 };
 
 /* Run to the end. -1 with a sentence if it could not be started or the trace could not be written;

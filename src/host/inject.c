@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The guest and the shared pages are mapped into the stopped program by system calls made in its
  * name; then it runs, and no tracing remains. No file descriptor of ours stays in it. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -21,21 +22,25 @@ extern const u8 guest_blob[], guest_blob_end[];
 /* -- System calls in the program's name -------------------------------------------------------- */
 
 /* A few bytes of the program's code are replaced for the time of the injection: the instruction, a
- * trap, a name. */
+ * trap, a name. Its signals wait meanwhile. */
 struct remote {
-    struct session *s;
+    struct process *p;
     struct user_regs_struct regs;
+    u64 mask;
     u8 saved[32];
 };
 static const u8 remote_code[32] = "\x0f\x05\xcc\xcc\xcc\xcc\xcc\xccgait";
-enum { REMOTE_NAME_AT = 8 };
+enum { REMOTE_NAME_AT = 8, REMOTE_TRAP_AT = 3 };
 
 static int remote_begin(struct remote *m, struct err *e)
 {
-    pid_t pid = m->s->pid;
+    pid_t pid = m->p->pid;
+    u64 all = ~0ull;
     if (ptrace(PTRACE_GETREGS, pid, 0, &m->regs) < 0 ||
-        pread(m->s->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved ||
-        pwrite(m->s->mem_fd, remote_code, sizeof remote_code, (off_t)m->regs.rip) !=
+        ptrace(PTRACE_GETSIGMASK, pid, sizeof m->mask, &m->mask) < 0 ||
+        ptrace(PTRACE_SETSIGMASK, pid, sizeof all, &all) < 0 ||
+        pread(m->p->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved ||
+        pwrite(m->p->mem_fd, remote_code, sizeof remote_code, (off_t)m->regs.rip) !=
             sizeof remote_code)
         return err_set(e, "cannot enter the program: %s", strerror(errno));
     return 0;
@@ -43,27 +48,41 @@ static int remote_begin(struct remote *m, struct err *e)
 
 static int remote_end(struct remote *m, struct err *e)
 {
-    if (pwrite(m->s->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved)
-        return err_set(e, "cannot leave the program's code as it was: %s", strerror(errno));
+    if (pwrite(m->p->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved ||
+        ptrace(PTRACE_SETREGS, m->p->pid, 0, &m->regs) < 0 ||
+        ptrace(PTRACE_SETSIGMASK, m->p->pid, sizeof m->mask, &m->mask) < 0)
+        return err_set(e, "cannot leave the program as it was: %s", strerror(errno));
     return 0;
+}
+
+/* Run to the trap. What else may stop the program there, with all signals blocked, is a stop of its
+ * group, which holds again when we are gone. */
+static int remote_run(struct remote *m, struct user_regs_struct *r)
+{
+    for (int status;;) {
+        if (ptrace(PTRACE_CONT, m->p->pid, 0, 0) < 0)
+            return -errno;
+        while (waitpid(m->p->pid, &status, __WALL) < 0)
+            if (errno != EINTR)
+                return -errno;
+        if (!WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, m->p->pid, 0, r) < 0)
+            return -ESRCH;
+        if (status >> 16 != PTRACE_EVENT_STOP)
+            return r->rip == m->regs.rip + REMOTE_TRAP_AT ? 0 : -EFAULT;
+    }
 }
 
 /* Returns what the kernel returned: a value, or -errno. */
 static s64 remote_call(struct remote *m, u64 nr, const u64 a[6])
 {
     struct user_regs_struct r = m->regs;
-    int status;
     r.rax = nr;
     r.rdi = a[0], r.rsi = a[1], r.rdx = a[2], r.r10 = a[3], r.r8 = a[4], r.r9 = a[5];
     r.orig_rax = (unsigned long)-1; /* not in a system call: nothing to restart */
-    if (ptrace(PTRACE_SETREGS, m->s->pid, 0, &r) < 0 || ptrace(PTRACE_CONT, m->s->pid, 0, 0) < 0)
+    if (ptrace(PTRACE_SETREGS, m->p->pid, 0, &r) < 0)
         return -errno;
-    while (waitpid(m->s->pid, &status, __WALL) < 0)
-        if (errno != EINTR)
-            return -errno;
-    if (!WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, m->s->pid, 0, &r) < 0)
-        return -ESRCH;
-    return (s64)r.rax;
+    int failed = remote_run(m, &r);
+    return failed ? failed : (s64)r.rax;
 }
 
 #define REMOTE(m, nr, ...) remote_call(m, nr, (const u64[6]){__VA_ARGS__})
@@ -96,23 +115,25 @@ static u64 executable_start(pid_t pid, const struct map *maps, size_t n)
 /* The cache must reach the executable's data with 32-bit offsets, must leave room for brk above a
  * fixed-address program, and must stay out of the way of mmap, which fills the space right below a
  * static-pie program. The jump table must lie below 2 GB. */
-static int choose_addresses(struct session *s, struct err *e)
+static int choose_addresses(struct process *p, struct err *e)
 {
     struct map *maps;
-    size_t n = maps_read(s->pid, &maps);
-    u64 exe = executable_start(s->pid, maps, n), step = 0x1000000, tries = 64;
+    size_t n = maps_read(p->pid, &maps);
+    u64 exe = executable_start(p->pid, maps, n), step = 0x1000000, tries = 64;
     u64 at = exe > 0x100000000ull ? ALIGN_DOWN(exe - 0x70000000ull, 0x200000) : 0x40000000ull;
     while (tries-- && !is_free(maps, n, at, WIRE_SIZE))
         at += step;
-    s->base = is_free(maps, n, at, WIRE_SIZE) ? at : 0;
-    s->jump = 0;
-    for (u64 j = 0x7f000000; j > 0x10000000 && !s->jump; j -= WIRE_JUMP_AREA) {
-        bool clear_of_wire = j + WIRE_JUMP_AREA <= s->base || j >= s->base + WIRE_SIZE;
+    p->base = is_free(maps, n, at, WIRE_SIZE) ? at : 0;
+    p->jump = 0;
+    /* Out of the second GB, where MAP_32BIT maps, unless the cache itself is there. */
+    for (u64 j = p->base > 0x80000000 ? 0x3f000000 : 0x7f000000; j > 0x10000000 && !p->jump;
+         j -= WIRE_JUMP_AREA) {
+        bool clear_of_wire = j + WIRE_JUMP_AREA <= p->base || j >= p->base + WIRE_SIZE;
         if (clear_of_wire && is_free(maps, n, j, WIRE_JUMP_AREA))
-            s->jump = j;
+            p->jump = j;
     }
     free(maps);
-    if (!s->base || !s->jump)
+    if (!p->base || !p->jump)
         return err_set(
             e, "cannot enter the program: its address space has no room for the code cache");
     return 0;
@@ -126,12 +147,9 @@ struct part {
 };
 
 static const struct part parts[] = {
-    {WIRE_GUEST_OFF, WIRE_GUEST_SIZE, PROT_READ | PROT_EXEC},
-    {WIRE_CTL_OFF, WIRE_INDEX_OFF - WIRE_CTL_OFF, PROT_READ | PROT_WRITE},
-    {WIRE_INDEX_OFF, WIRE_INDEX_SIZE, PROT_READ},
-    {WIRE_TARGET_OFF, WIRE_TARGET_SIZE, PROT_READ},
-    {WIRE_CACHE_OFF, WIRE_CACHE_SIZE, PROT_READ | PROT_EXEC},
-    {WIRE_BUF_OFF, WIRE_BUF_AREA, PROT_READ | PROT_WRITE},
+#define MAPPED(offset, size, prot) {offset, size, prot},
+    WIRE_PARTS(MAPPED)
+#undef MAPPED
 };
 
 static int remote_map(struct remote *m, u64 fd, u64 at, const struct part *p, struct err *e)
@@ -144,139 +162,220 @@ static int remote_map(struct remote *m, u64 fd, u64 at, const struct part *p, st
     return 0;
 }
 
-/* Take the program's memfd over to our side and map it here too. */
-static int map_here(struct session *s, int remote_fd, struct err *e)
+/* Take the program's memfd over to our side. */
+static int take_pages(struct process *p, int remote_fd, struct err *e)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-    int fd = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, remote_fd, 0);
-    int why = errno;
-    if (pidfd >= 0)
-        close(pidfd);
+    p->pid_fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    int fd = p->pid_fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, p->pid_fd, remote_fd, 0);
     if (fd < 0)
         return err_set(e, "cannot share pages with the program: %s; gait needs Linux 5.6 or newer",
-                       strerror(why));
-    if (ftruncate(fd, (off_t)WIRE_SIZE) < 0) {
-        why = errno;
-        close(fd);
-        return err_set(e, "cannot share pages with the program: %s", strerror(why));
+                       strerror(errno));
+    return fd;
+}
+
+/* Which file it is, a forked child says itself: nothing but a fresh memfd is to be resized. */
+static bool is_fresh(int fd)
+{
+    char link[64], name[64] = "";
+    struct stat st;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return readlink(link, name, sizeof name - 1) > 0 && !strncmp(name, "/memfd:gait", 11) &&
+           fstat(fd, &st) == 0 && st.st_size == 0;
+}
+
+/* Map the pages here, behind a page of our own; takes the fd. */
+static int map_here(struct process *p, int fd, struct err *e)
+{
+    int why = 0;
+    u8 *at = MAP_FAILED;
+    if (!is_fresh(fd))
+        why = EBADF;
+    else if (ftruncate(fd, (off_t)WIRE_SIZE) == 0)
+        at = mmap(NULL, WIRE_NODE_ROOM + WIRE_SIZE, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED) {
+        p->wire = at + WIRE_NODE_ROOM;
+        at = mmap(p->wire, WIRE_SIZE, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
     }
-    s->wire = mmap(NULL, WIRE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    why = errno;
+    why = why ? why : errno;
     close(fd);
-    if (s->wire == MAP_FAILED) {
-        s->wire = NULL;
-        return err_set(e, "cannot share pages with the program: %s", strerror(why));
-    }
-    return 0;
+    return at == MAP_FAILED ? err_set(e, "cannot share pages with the program: %s", strerror(why))
+                            : 0;
 }
 
 static int map_there(struct remote *m, int fd, struct err *e)
 {
-    struct session *s = m->s;
+    struct process *p = m->p;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        if (remote_map(m, (u64)fd, s->base + parts[i].offset, &parts[i], e) < 0)
+        if (remote_map(m, (u64)fd, p->base + parts[i].offset, &parts[i], e) < 0)
             return -1;
     struct part jump = {WIRE_JUMP_OFF, WIRE_JUMP_AREA, PROT_READ | PROT_WRITE};
-    return remote_map(m, (u64)fd, s->jump, &jump, e);
+    return remote_map(m, (u64)fd, p->jump, &jump, e);
 }
 
-static int share_pages(struct session *s, struct err *e)
+static int share_pages(struct process *p, struct err *e)
 {
-    struct remote m = {.s = s};
+    struct remote m = {.p = p};
     if (remote_begin(&m, e) < 0)
         return -1;
     s64 fd = REMOTE(&m, SYS_memfd_create, m.regs.rip + REMOTE_NAME_AT, MFD_CLOEXEC);
-    int r = fd < 0 ? err_set(e, "cannot share pages with the program: %s", strerror((int)-fd)) : 0;
-    if (r == 0)
-        r = map_here(s, (int)fd, e);
+    int r = fd < 0 ? err_set(e, "cannot share pages with the program: %s", strerror((int)-fd))
+                   : take_pages(p, (int)fd, e);
+    if (r >= 0)
+        r = map_here(p, r, e);
     if (r == 0)
         r = map_there(&m, (int)fd, e);
     if (fd >= 0)
         REMOTE(&m, SYS_close, (u64)fd);
     struct err ignored;
-    if (remote_end(&m, r == 0 ? e : &ignored) < 0)
-        r = -1;
-    if (r == 0 && ptrace(PTRACE_SETREGS, s->pid, 0, &m.regs) < 0)
-        r = err_set(e, "cannot enter the program: %s", strerror(errno));
-    return r;
+    return remote_end(&m, r == 0 ? e : &ignored) < 0 ? -1 : r;
 }
 
 /* -- Contents --------------------------------------------------------------------------------- */
 
 /* The blob begins with a magic word, a version, and the offsets of its entry points. */
-static void place_guest(struct session *s)
+static void place_guest(struct process *p)
 {
-    u32 head[10];
+    u32 head[11];
     size_t size = (size_t)(guest_blob_end - guest_blob);
     check(size <= WIRE_GUEST_SIZE);
-    memcpy(s->wire + WIRE_GUEST_OFF, guest_blob, size);
+    memcpy(p->wire + WIRE_GUEST_OFF, guest_blob, size);
     memcpy(head, guest_blob, sizeof head);
     check(!memcmp(guest_blob, "GAITGUST", 8) && head[2] == WIRE_VERSION);
-    u64 at = s->base + WIRE_GUEST_OFF;
-    s->guest = (struct guest_points){.start = at + head[3],
+    u64 at = p->base + WIRE_GUEST_OFF;
+    p->guest = (struct guest_points){.start = at + head[3],
                                      .exit = at + head[4],
                                      .gate = at + head[5],
                                      .state = at + head[6],
                                      .indirect = at + head[7],
                                      .landing = at + head[8],
-                                     .syscall = at + head[9]};
+                                     .syscall = at + head[9],
+                                     .stale = at + head[10]};
 }
 
-static void fill_control(struct session *s)
+/* Where the Yama module lets a task be traced only by those it descends from, an orphan must allow it. */
+static bool yama_restricts(void)
 {
-    struct control *c = s->control = (struct control *)(s->wire + WIRE_CTL_OFF);
-    c->events = s->options->events;
-    c->jump = s->jump;
+    char scope = 0;
+    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool known = read(fd, &scope, 1) == 1;
+    close(fd);
+    return known && scope == '1';
+}
+
+static void fill_control(struct process *p)
+{
+    struct control *c = p->control = (struct control *)(p->wire + WIRE_CTL_OFF);
+    c->events = p->run->options->events;
+    c->jump = p->jump;
     c->spin = 2000;
-    c->buffer_size = s->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
+    c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
     c->window = 16;
-    s->buffer_size = c->buffer_size;
+    c->drops = p->run->options->overflow == OVERFLOW_drop;
+    p->buffer_size = c->buffer_size;
     c->threads = c->blocks = 1;
-    s->n_buffers = (u32)MIN(WIRE_BUF_AREA / c->buffer_size, (u64)BUFFER_COUNT_LIMIT);
-    for (u32 i = 0; i < s->n_buffers; i++)
+    c->follow = p->run->options->follow;
+    c->tracer = yama_restricts() ? (u32)getpid() : 0;
+    p->n_buffers = (u32)MIN(WIRE_BUF_AREA / c->buffer_size, (u64)BUFFER_COUNT_LIMIT);
+    for (u32 i = 0; i < p->n_buffers; i++)
         c->free[i / 64] |= 1ull << (i % 64);
 }
 
 /* The first thread starts with the registers the kernel gave it. */
-static void fill_thread(struct session *s, const struct user_regs_struct *r)
+static void fill_thread(struct process *p, const struct user_regs_struct *r)
 {
-    struct thread *t = session_thread(s, 0);
+    struct thread *t = process_thread(p, 0);
     const u64 regs[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
                           r->r8,  r->r9,  r->r10, 0,      r->r12, r->r13, r->r14, r->r15};
     memcpy(t->regs, regs, sizeof regs);
     t->app_r11 = t->ptr = r->r11;
     t->flags = r->eflags;
     t->pc = r->rip;
-    t->self = s->base + WIRE_THREAD_OFF;
+    t->self = p->base + WIRE_THREAD_OFF;
     t->app_gs = r->gs_base;
-    t->jump_mask = JUMP_MASK;
-    t->in_use = t->started = 1;
+    t->jump_mask = translator_jump_mask(p->translator);
+    t->buffer = NO_BUFFER;
+    t->tid = t->pid = (u32)p->seen;
+    t->in_use = 1;
 }
 
-int release_program(struct session *s, struct err *e)
+int inject_release(struct process *p, struct err *e)
 {
     struct user_regs_struct r;
-    if (ptrace(PTRACE_GETREGS, s->pid, 0, &r) < 0)
+    if (ptrace(PTRACE_GETREGS, p->pid, 0, &r) < 0)
         return err_set(e, "cannot enter the program: %s", strerror(errno));
-    fill_thread(s, &r);
-    r.rip = s->guest.start;
-    r.gs_base = session_thread(s, 0)->self;
+    fill_thread(p, &r);
+    r.rip = p->guest.start;
+    r.gs_base = process_thread(p, 0)->self;
     r.orig_rax = (unsigned long)-1;
-    if (ptrace(PTRACE_SETREGS, s->pid, 0, &r) < 0 || ptrace(PTRACE_DETACH, s->pid, 0, 0) < 0)
+    if (ptrace(PTRACE_SETREGS, p->pid, 0, &r) < 0 || ptrace(PTRACE_DETACH, p->pid, 0, 0) < 0)
         return err_set(e, "cannot let the program run: %s", strerror(errno));
     return 0;
 }
 
-int inject(struct session *s, struct err *e)
+static int open_memory(struct process *p, struct err *e)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", s->pid);
-    s->mem_fd = open(path, O_RDWR | O_CLOEXEC);
-    if (s->mem_fd < 0)
-        return err_set(e, "cannot read the program's memory: %s", strerror(errno));
-    if (choose_addresses(s, e) < 0 || share_pages(s, e) < 0)
+    snprintf(path, sizeof path, "/proc/%d/mem", p->pid);
+    p->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+    return p->mem_fd < 0 ? err_set(e, "cannot read the program's memory: %s", strerror(errno)) : 0;
+}
+
+int inject(struct process *p, struct err *e)
+{
+    p->seen = pids_seen(p->pid);
+    if (open_memory(p, e) < 0 || choose_addresses(p, e) < 0 || share_pages(p, e) < 0)
         return -1;
-    place_guest(s);
-    fill_control(s);
+    place_guest(p);
+    fill_control(p);
+    return 0;
+}
+
+/* -- Forked children -------------------------------------------------------------------------- */
+
+/* The child goes on with its thread's block as it stands, at the same address; all else is new. */
+static void inherit_thread(struct process *p, const struct process *parent, u32 block)
+{
+    struct thread *t = process_thread(p, block);
+    *t = *process_thread(parent, block);
+    t->self = p->base + WIRE_THREAD_OFF + (u64)block * WIRE_THREAD_SIZE;
+    t->block = block;
+    t->number = 0;
+    t->made = TASK_thread;
+    t->buffer = NO_BUFFER;
+    t->req_state = REQ_IDLE;
+    t->cloning = 0;
+    t->in_use = 1;
+    t->inside = t->known = 0;
+    t->looking = 0;
+    t->n_requests = t->n_gates = t->n_indirect_misses = t->n_return_misses = t->n_syscalls = 0;
+    p->control->blocks = block + 1;
+    p->control->brk = parent->control->brk;
+}
+
+/* The signal actions that the child's maker copied for it become its own. */
+static void inherit_actions(struct process *p, const struct process *parent, u32 block)
+{
+    u32 i = process_thread(p, block)->sighand % SIGHANDS;
+    p->control->sighand[i] = parent->control->sighand[i];
+    p->control->sighand[i].users = 1;
+    p->control->sighand[i].lock = 0;
+    store_release(&parent->control->sighand[i].users, 0);
+}
+
+int inject_adopt(struct process *p, const struct process *parent, u32 block, int fd, struct err *e)
+{
+    p->base = parent->base;
+    p->jump = parent->jump;
+    fd = take_pages(p, fd, e);
+    if (fd < 0 || map_here(p, fd, e) < 0 || open_memory(p, e) < 0)
+        return -1;
+    place_guest(p);
+    fill_control(p);
+    inherit_thread(p, parent, block);
+    inherit_actions(p, parent, block);
     return 0;
 }

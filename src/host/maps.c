@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is mapped in the program, from /proc/PID/maps, and the build ids of the files. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -83,15 +83,15 @@ static void build_id(const char *path, char *hex, size_t room)
 
 /* -- Modules ---------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct session *s, const struct map *m)
+static bool is_ours(const struct process *p, const struct map *m)
 {
-    return (m->start >= s->base && m->start < s->base + WIRE_SIZE) || m->start == s->jump;
+    return (m->start >= p->base && m->start < p->base + WIRE_SIZE) || m->start == p->jump;
 }
 
-static bool is_noted(const struct session *s, const struct map *m)
+static bool is_noted(const struct process *p, const struct map *m)
 {
-    for (size_t i = 0; i < s->modules.n; i++) {
-        const struct trace_module *x = &s->modules.v[i];
+    for (size_t i = 0; i < p->modules.n; i++) {
+        const struct trace_module *x = &p->modules.v[i];
         if (x->start == m->start && x->end == m->end && x->offset == m->offset &&
             !strcmp(x->path, m->path))
             return true;
@@ -99,10 +99,10 @@ static bool is_noted(const struct session *s, const struct map *m)
     return false;
 }
 
-static void note_module(struct session *s, const struct map *m)
+static void note_module(struct process *p, const struct map *m)
 {
     char id[80] = "";
-    if (!m->path[0] || is_noted(s, m))
+    if (!m->path[0] || is_noted(p, m))
         return;
     if (m->path[0] == '/')
         build_id(m->path, id, sizeof id);
@@ -112,76 +112,76 @@ static void note_module(struct session *s, const struct map *m)
                              .build_id = strdup(id),
                              .path = strdup(m->path)};
     check(x.build_id && x.path);
-    vec_push(&s->modules, x);
+    vec_push(&p->modules, x);
 }
 
 /* Let the guest know which mappings hold code: it tells us of changes there. */
-static void tell_guest(struct session *s)
+static void tell_guest(struct process *p)
 {
-    struct control *c = s->control;
+    struct control *c = p->control;
     u32 n = 0;
-    for (size_t i = 0; i < s->n_maps; i++) {
-        if (s->maps[i].perms[2] != 'x' || is_ours(s, &s->maps[i]))
+    for (size_t i = 0; i < p->n_maps; i++) {
+        if (p->maps[i].perms[2] != 'x' || is_ours(p, &p->maps[i]))
             continue;
         if (n < CODE_RANGES) {
-            c->code[n].start = s->maps[i].start;
-            c->code[n].end = s->maps[i].end;
+            c->code[n].start = p->maps[i].start;
+            c->code[n].end = p->maps[i].end;
         }
         n++;
     }
     store_release(&c->n_code, n);
 }
 
-void modules_note(struct session *s)
+void modules_note(struct process *p)
 {
-    free(s->maps);
-    s->n_maps = maps_read(s->pid, &s->maps);
-    tell_guest(s);
-    pthread_mutex_lock(&s->modules_lock);
-    for (size_t i = 0; i < s->n_maps; i++)
-        if (s->maps[i].perms[2] == 'x' && !is_ours(s, &s->maps[i]))
-            note_module(s, &s->maps[i]);
-    pthread_mutex_unlock(&s->modules_lock);
+    free(p->maps);
+    p->n_maps = maps_read(p->pid, &p->maps);
+    tell_guest(p);
+    pthread_mutex_lock(&p->modules_lock);
+    for (size_t i = 0; i < p->n_maps; i++)
+        if (p->maps[i].perms[2] == 'x' && !is_ours(p, &p->maps[i]))
+            note_module(p, &p->maps[i]);
+    pthread_mutex_unlock(&p->modules_lock);
 }
 
-/* Memory that only looks like a file. */
-static bool is_anonymous(const char *path)
+const struct map *maps_find(const struct process *p, u64 address)
 {
-    static const char *const kinds[] = {"/memfd:", "/dev/zero", "/SYSV", "/dev/shm/"};
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (!strncmp(path, kinds[i], strlen(kinds[i])))
-            return true;
-    return path[0] != '/' && strcmp(path, "[vdso]");
+    for (size_t i = 0; i < p->n_maps; i++)
+        if (address >= p->maps[i].start && address < p->maps[i].end)
+            return &p->maps[i];
+    return NULL;
 }
 
-bool maps_code_is_stable(struct session *s, u64 address)
+/* Shared memory can be written through another mapping, here or elsewhere. Private memory that is not
+ * writable changes only when the guest tells us, or when somebody writes the file it is of. */
+enum code_kind maps_code_kind(const struct process *p, u64 address)
 {
-    for (size_t i = 0; i < s->n_maps; i++) {
-        const struct map *m = &s->maps[i];
-        if (address >= m->start && address < m->end)
-            return m->perms[2] == 'x' && m->perms[1] != 'w' && !is_anonymous(m->path);
-    }
-    return false;
+    const struct map *m = maps_find(p, address);
+    if (!m || m->perms[2] != 'x' || is_ours(p, m))
+        return CODE_NONE;
+    if (m->perms[1] != 'w' && m->perms[3] != 's')
+        return CODE_STABLE;
+    return m->perms[0] == 'r' ? CODE_VOLATILE : CODE_NONE; /* its check must be able to read it */
 }
 
-int modules_write(struct session *s, struct err *e)
+int modules_write(struct process *p, struct err *e)
 {
     int r = 0;
-    pthread_mutex_lock(&s->modules_lock);
-    size_t done = s->modules_written, n = s->modules.n;
+    pthread_mutex_lock(&p->modules_lock);
+    size_t done = p->modules_written, n = p->modules.n;
     if (n > done)
-        r = trace_write_modules(&s->writer, s->modules.v + done, n - done, e);
-    s->modules_written = n;
-    pthread_mutex_unlock(&s->modules_lock);
+        r = trace_write_modules(&p->run->writer, p->number, p->modules.v + done, n - done, e);
+    p->modules_written = n;
+    pthread_mutex_unlock(&p->modules_lock);
     return r;
 }
 
-void modules_fini(struct session *s)
+void modules_fini(struct process *p)
 {
-    for (size_t i = 0; i < s->modules.n; i++) {
-        free(s->modules.v[i].build_id);
-        free(s->modules.v[i].path);
+    for (size_t i = 0; i < p->modules.n; i++) {
+        free(p->modules.v[i].build_id);
+        free(p->modules.v[i].path);
     }
-    vec_fini(&s->modules);
-    free(s->maps);
+    vec_fini(&p->modules);
+    free(p->maps);
 }

@@ -3,7 +3,7 @@
  * not.
  *
  * The kernel does the execve itself, so layout, auxv, brk, vdso and /proc/self/exe are its own. */
-#include "host/session.h"
+#include "host/process.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -101,13 +101,16 @@ static int check_program(const char *path, struct err *e)
 
 /* -- The child -------------------------------------------------------------------------------- */
 
-static _Noreturn void child(const char *path, char **argv, int go, int report)
+static _Noreturn void child(const struct run *r, const char *path, int go, int report)
 {
     char byte;
     /* Wait until we are traced; if the parent is gone, so are we. */
     while (read(go, &byte, 1) < 0 && errno == EINTR)
         ;
-    execv(path, argv);
+    sigaction(SIGCHLD, &r->old_child, NULL);
+    sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+    setrlimit(RLIMIT_NOFILE, &r->old_files);
+    execv(path, r->options->argv);
     int why = errno;
     if (write(report, &why, sizeof why) < 0)
         _exit(126);
@@ -124,12 +127,18 @@ static int wait_stop(pid_t pid)
     return status;
 }
 
-/* Let it run into execve and through to the end of that call: only then do register changes hold.
- */
-static int reach_exec(struct session *s, const char *path, int report, struct err *e)
+int start_finish_exec(pid_t pid, struct err *e)
+{
+    if (ptrace(PTRACE_SYSCALL, pid, 0, 0) < 0 || wait_stop(pid) >> 8 != (SIGTRAP | 0x80))
+        return err_set(e, "it did not reach its first instruction");
+    return 0;
+}
+
+/* Let it run into execve and through to the end of that call. */
+static int reach_exec(pid_t pid, const char *path, int report, struct err *e)
 {
     for (int status;;) {
-        status = wait_stop(s->pid);
+        status = wait_stop(pid);
         int why;
         if (status < 0 || WIFEXITED(status) || WIFSIGNALED(status)) {
             if (read(report, &why, sizeof why) == sizeof why)
@@ -138,30 +147,53 @@ static int reach_exec(struct session *s, const char *path, int report, struct er
         }
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             break;
-        ptrace(PTRACE_CONT, s->pid, 0, 0);
+        ptrace(PTRACE_CONT, pid, 0, 0);
     }
-    if (ptrace(PTRACE_SYSCALL, s->pid, 0, 0) < 0 || wait_stop(s->pid) >> 8 != (SIGTRAP | 0x80))
-        return err_set(e, "cannot run %s: it did not reach its first instruction", path);
+    struct err why;
+    if (start_finish_exec(pid, &why) < 0)
+        return err_set(e, "cannot run %s: %s", path, why.text);
     return 0;
 }
 
-static int check_mode(struct session *s, const char *path, struct err *e)
+/* 32-bit code has another code segment; x32 has not, but its files are of the 32-bit class. */
+enum trace_untraced start_image_fault(pid_t pid)
 {
     struct user_regs_struct r;
-    if (ptrace(PTRACE_GETREGS, s->pid, 0, &r) < 0)
-        return err_set(e, "cannot run %s: %s", path, strerror(errno));
+    char path[64];
+    u8 ident[EI_NIDENT];
+    if (ptrace(PTRACE_GETREGS, pid, 0, &r) < 0)
+        return TRACE_UNTRACED_closed;
     if (r.cs != 0x33)
+        return TRACE_UNTRACED_bits;
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return TRACE_UNTRACED_no; /* it may be executed and not read: the rest will tell */
+    ssize_t n = pread(fd, ident, sizeof ident, 0);
+    close(fd);
+    bool is_32 = n == sizeof ident && ident[EI_CLASS] == ELFCLASS32;
+    return is_32 ? TRACE_UNTRACED_bits : TRACE_UNTRACED_no;
+}
+
+static int check_image(pid_t pid, const char *path, struct err *e)
+{
+    switch (start_image_fault(pid)) {
+    case TRACE_UNTRACED_no:
+        return 0;
+    case TRACE_UNTRACED_bits:
         return err_set(e,
                        "cannot run %s: it is a 32-bit program, and gait traces 64-bit ones; use "
                        "its 64-bit build",
                        path);
-    return 0;
+    default:
+        return err_set(e, "cannot run %s: %s", path, strerror(errno));
+    }
 }
 
-static int seize(struct session *s, int go, struct err *e)
+static int seize(pid_t pid, int go, struct err *e)
 {
     long options = PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
-    if (ptrace(PTRACE_SEIZE, s->pid, 0, options) < 0)
+    if (ptrace(PTRACE_SEIZE, pid, 0, options) < 0)
         return err_set(
             e, "cannot trace the program: %s; if kernel.yama.ptrace_scope is 2 or 3, lower it",
             strerror(errno));
@@ -170,11 +202,11 @@ static int seize(struct session *s, int go, struct err *e)
     return 0;
 }
 
-int start_program(struct session *s, struct err *e)
+int start_program(struct process *p, struct err *e)
 {
     char path[PATH_MAX];
     int go[2], report[2];
-    if (find_program(s->options->argv[0], path, e) < 0 || check_program(path, e) < 0)
+    if (find_program(p->run->options->argv[0], path, e) < 0 || check_program(path, e) < 0)
         return -1;
     if (pipe2(go, O_CLOEXEC) < 0)
         return err_set(e, "cannot start the program: %s", strerror(errno));
@@ -183,25 +215,25 @@ int start_program(struct session *s, struct err *e)
         close(go[1]);
         return err_set(e, "cannot start the program: %s", strerror(errno));
     }
-    s->pid = fork();
-    if (s->pid == 0) {
+    pid_t pid = p->pid = fork();
+    if (pid == 0) {
         close(go[1]);
-        child(path, s->options->argv, go[0], report[1]);
+        child(p->run, path, go[0], report[1]);
     }
     close(go[0]);
     close(report[1]);
-    int r = s->pid < 0 ? err_set(e, "cannot start the program: %s", strerror(errno)) : 0;
+    int r = pid < 0 ? err_set(e, "cannot start the program: %s", strerror(errno)) : 0;
     if (r == 0)
-        r = seize(s, go[1], e);
+        r = seize(pid, go[1], e);
     close(go[1]);
     if (r == 0)
-        r = reach_exec(s, path, report[0], e);
+        r = reach_exec(pid, path, report[0], e);
     if (r == 0)
-        r = check_mode(s, path, e);
+        r = check_image(pid, path, e);
     close(report[0]);
-    if (r < 0 && s->pid > 0) {
-        kill(s->pid, SIGKILL);
-        while (waitpid(s->pid, NULL, __WALL) < 0 && errno == EINTR)
+    if (r < 0 && pid > 0) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
             ;
     }
     return r;

@@ -22,7 +22,7 @@ struct file_header {
 };
 
 struct chunk_header {
-    u32 magic, kind, thread, flags;
+    u32 magic, kind, owner, flags;
     u64 sequence, raw_size, stored_size;
     u64 checksum;
 };
@@ -120,7 +120,7 @@ static size_t pack(struct store_writer *w, u8 *to, size_t cap, const void *data,
     return size;
 }
 
-int store_append(struct store_writer *w, u32 kind, u32 thread, const void *data, size_t size,
+int store_append(struct store_writer *w, u32 kind, u32 owner, const void *data, size_t size,
                  struct err *e)
 {
     check(size <= STORE_CHUNK_LIMIT);
@@ -131,7 +131,7 @@ int store_append(struct store_writer *w, u32 kind, u32 thread, const void *data,
     u8 *stored = w->buf.v + STORE_CHUNK_HEADER;
     struct chunk_header h = {.magic = CHUNK_MAGIC,
                              .kind = kind,
-                             .thread = thread,
+                             .owner = owner,
                              .sequence = w->sequence,
                              .raw_size = size};
     h.stored_size = pack(w, stored, cap, data, size, &h.flags);
@@ -204,6 +204,11 @@ static int check_file_header(struct store_reader *r, struct err *e)
                        "%s has trace format version %u, newer than version %u that this gait "
                        "reads; use a newer gait",
                        r->path, h.version, STORE_VERSION);
+    if (h.version == 1)
+        return err_set(e,
+                       "%s has trace format version 1, older than version %u that this gait reads; "
+                       "record it again",
+                       r->path, STORE_VERSION);
     if (h.version < STORE_VERSION || h.flags)
         return err_set(e, "%s has a damaged header (version %u, flags %u); record it again",
                        r->path, h.version, h.flags);
@@ -273,7 +278,7 @@ static const char *header_fault(const struct chunk_header *h, u64 sequence)
 static struct store_chunk chunk_of(const struct chunk_header *h, u64 offset)
 {
     return (struct store_chunk){.kind = h->kind,
-                                .thread = h->thread,
+                                .owner = h->owner,
                                 .flags = h->flags,
                                 .sequence = h->sequence,
                                 .raw_size = h->raw_size,
@@ -357,7 +362,7 @@ int store_load(struct store_reader *r, const struct store_chunk *c, struct store
     if (read_at(r, r->stored.v, n, c->offset, e))
         return -1;
     memcpy(&h, r->stored.v, sizeof h);
-    bool same = h.kind == c->kind && h.thread == c->thread && h.flags == c->flags &&
+    bool same = h.kind == c->kind && h.owner == c->owner && h.flags == c->flags &&
                 h.raw_size == c->raw_size && h.stored_size == c->stored_size;
     /* A file that changed since store_next may be sealed well and still be another chunk. */
     if (!same || !seal_is_good(r->stored.v, c->stored_size))

@@ -2,7 +2,7 @@
 /* The trace on disk: sealed chunks, appended only. The store knows boxes, not what is inside.
  *
  *   file:   | "GAITTRC\0" | u32 version | u32 flags (0) | chunk | chunk | ... | end chunk |
- *   chunk:  | u32 magic | u32 kind | u32 thread | u32 flags |
+ *   chunk:  | u32 magic | u32 kind | u32 owner | u32 flags |
  *           | u64 sequence | u64 raw size | u64 stored size | u64 checksum | stored bytes |
  *
  * The checksum is XXH3-64 over the whole chunk with this field zero, so a chunk is sealed or it is
@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 enum {
     STORE_KIND_END = 0,           /* the store's own; every other kind is the owner's */
@@ -46,8 +46,9 @@ struct store_writer {
 
 /* Create the file, or empty the one that is there. */
 int store_writer_open(struct store_writer *w, const char *path, struct err *e);
-/* Seal one chunk of at most STORE_CHUNK_LIMIT bytes. A chunk that did not fit is cut off again. */
-int store_append(struct store_writer *w, u32 kind, u32 thread, const void *data, size_t size,
+/* Seal one chunk of at most STORE_CHUNK_LIMIT bytes. A chunk that did not fit is cut off again. Whose
+ * it is (a thread's, a process's) is the caller's business. */
+int store_append(struct store_writer *w, u32 kind, u32 owner, const void *data, size_t size,
                  struct err *e);
 /* Write the end chunk, unless a write had failed, and close. */
 int store_writer_close(struct store_writer *w, struct err *e);
@@ -57,7 +58,7 @@ void store_writer_abandon(struct store_writer *w);
 /* -- Reading ----------------------------------------------------------------------------------- */
 
 struct store_chunk {
-    u32 kind, thread, flags;
+    u32 kind, owner, flags;
     u64 sequence, raw_size, stored_size;
     u64 offset; /* of the chunk's header in the file */
 };

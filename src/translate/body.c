@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A formed unit becomes code.
  *
- *   entry:  cmp r11, gs:[limit] ; ja -> gate stub           the one gate
+ *   entry:  cmp r11, gs:[limit] ; ja -> gate stub           the one gate; in volatile code, before
+ *                                                           it a check of the bytes: volatile.c
  *           mov [r11+4+8k], reg ; the instruction           slots, then what they are for
  *           ...
  *           mov dword [r11], id<<8|slots ; lea r11, [...]   an exit: see exits.c
@@ -17,6 +18,18 @@ enum { CC_E = 4, CC_A = 7 };
 
 /* -- The gate --------------------------------------------------------------------------------- */
 
+/* The way out to the guest, before the unit has done anything: r11 = which unit it is. */
+static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
+{
+    struct emit *c = &b->t->cold;
+    emit_gs_store(c, R11, T_PTR);
+    const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5]: past the jmp */
+    emit_bytes(c, lea, sizeof lea);
+    emit_jmp(c, guest);
+    struct gate g = {.pc = b->pc, .entry = (s32)(entry - emit_here(c))};
+    emit_bytes(c, &g, sizeof g);
+}
+
 static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
 {
     struct emit *c = &b->t->cold;
@@ -26,12 +39,16 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
         emit_bytes(c, restore, sizeof restore);
         emit_gs_load(c, RAX, T_SPILL0);
     }
-    emit_gs_store(c, R11, T_PTR);
-    s64 back = (s64)(entry - (emit_here(c) + 7));
-    const u8 lea_rip[] = {0x4c, 0x8d, 0x1d};
-    emit_bytes(c, lea_rip, sizeof lea_rip); /* lea r11, [rip + back] */
-    emit_32(c, (u32)back);
-    emit_jmp(c, b->t->config.guest.gate);
+    emit_head_exit(b, entry, b->t->config.guest.gate);
+    return at;
+}
+
+static u64 emit_stale_stub(struct builder *b, u64 entry)
+{
+    struct emit *c = &b->t->cold;
+    u64 at = emit_here(c);
+    volatile_restore(c);
+    emit_head_exit(b, entry, b->t->config.guest.stale);
     return at;
 }
 
@@ -50,9 +67,9 @@ static void emit_gate_test(struct builder *b, u64 stub)
     emit_jcc(b->e, CC_E, stub);
 }
 
-static void emit_gate(struct builder *b, bool flags_are_live)
+static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
 {
-    u64 stub = emit_gate_stub(b, emit_here(b->e), flags_are_live);
+    u64 stub = emit_gate_stub(b, entry, flags_are_live);
     if (flags_are_live) {
         const u8 save[] = {0x9f, 0x0f, 0x90, 0xc0}; /* lahf ; seto al */
         const u8 restore[] = {0x04, 0x7f, 0x9e};    /* add al, 0x7f ; sahf */
@@ -156,13 +173,10 @@ static bool emit_state_change(struct builder *b, u32 i)
     u32 k = exit_add(b, i + 1, EXIT_STATE, in->pc + in->len);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    if (exit_records(b)) {
-        emit_gs_store(b->e, R11, T_PTR);
-        const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5] */
-        emit_bytes(b->e, lea, sizeof lea);
-        emit_jmp(b->e, b->t->config.guest.state);
-    }
-    exit_way_on(b, k);
+    if (exit_records(b))
+        exit_ask(b, b->e, k, b->t->config.guest.state);
+    else
+        exit_way_on(b, k);
     return true;
 }
 
@@ -170,6 +184,8 @@ static bool emit_state_change(struct builder *b, u32 i)
 static bool emit_trap(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
+    bool after = in->z.mnemonic == ZYDIS_MNEMONIC_INT3 || in->z.mnemonic == ZYDIS_MNEMONIC_INT1;
+    mark(b, i, after ? MARK_AFTER : 0);
     emit_bytes(b->e, in->bytes, in->len);
     slots_settle_rsp(b);
     exit_direct(b, i + 1, in->pc + in->len);
@@ -180,6 +196,7 @@ static bool emit_one(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     bool last = i + 1 == b->n_insns && !b->falls_off;
+    mark(b, i, 0);
     switch (in->class) {
     case INSN_PLAIN:
         if (in->z.mnemonic != ZYDIS_MNEMONIC_RDGSBASE)
@@ -238,13 +255,19 @@ bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
     memset(b->insn_refs, 0, sizeof b->insn_refs);
-    b->n_refs = b->n_exits = b->n_slots = b->pad = b->adjacent = 0;
+    b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
     b->r11_in = REG_NONE;
     b->call.field = NULL;
     *entry = cache_offset(b->t, emit_here(b->e));
     b->is_line = is_line(b);
-    emit_gate(b, flags_live_in(b) != 0);
-    b->inner = cache_offset(b->t, emit_here(b->e));
+    mark(b, 0, MARK_HEAD);
+    if (b->is_volatile) {
+        mark(b, 0, MARK_CHECK);
+        volatile_check(b, emit_stale_stub(b, emit_here(b->e)));
+        mark(b, 0, MARK_HEAD);
+    }
+    emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
+    b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
     for (u32 i = 0; i < b->n_insns; i++)
         if (!emit_one(b, i)) {
             b->failed = i;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { CC_NE = 5 };
-
 /* -- Indirect branches ------------------------------------------------------------------------ */
 
 /* An indirect branch has its target in r10, which hardly any code has in use at a branch, and in
@@ -43,42 +41,32 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
     emit_bytes(e, jmp, sizeof jmp);
 }
 
-/* Verify the target with flags that somebody will read: rcx is borrowed for a branch that needs
- * none. */
-static void emit_flagless_verify(struct emit *e, u64 pc, u64 miss)
-{
-    emit_gs_store(e, RCX, T_SPILL0);
-    emit_gs_load(e, R10, T_TARGET);
-    emit_imm(e, RCX, 0 - pc);
-    const u8 lea[] = {0x4a, 0x8d, 0x0c, 0x11}; /* lea rcx, [rcx + r10] */
-    emit_bytes(e, lea, sizeof lea);
-    u8 *jump = e->p;
-    const u8 jrcxz[] = {0xe3, 0x00};
-    emit_bytes(e, jrcxz, sizeof jrcxz);
-    emit_gs_load(e, RCX, T_SPILL0);
-    emit_jmp(e, miss);
-    if (!e->full)
-        jump[1] = (u8)(e->p - jump - 2);
-    emit_gs_load(e, RCX, T_SPILL0);
-}
-
 /* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return
  * has left a cache address below the stack pointer, where the program has its return address: put
- * that back. */
+ * that back.
+ *
+ * The flags are not touched: if this is not the target, whoever is may read them. rcx waits in r10
+ * meanwhile, which takes no time; in memory it would. The lowest 16 bits need no test: they brought
+ * us here. Neither do the highest, which no address of the program has. */
 static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arrival by)
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
-    if (flags_live_at(t, pc, LIVE_FLAGS)) {
-        emit_flagless_verify(e, pc, miss);
-    } else {
-        const u8 cmp[] = {0x65, 0x4c, 0x3b, 0x14, 0x25}; /* cmp r10, gs:[T_TARGET] */
+    const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_TARGET + 2] */
+    const u8 lea[] = {0x8d, 0x89};              /* lea ecx, [rcx - (pc >> 16)] */
+    const u8 jrcxz[] = {0xe3, 3 + 5};           /* over the way out */
+    emit_move(e, R10, RCX);
+    emit_bytes(e, load, sizeof load);
+    emit_32(e, T_TARGET + 2);
+    emit_bytes(e, lea, sizeof lea);
+    emit_32(e, 0 - (u32)(pc >> 16));
+    emit_bytes(e, jrcxz, sizeof jrcxz);
+    emit_move(e, RCX, R10);
+    emit_jmp(e, miss);
+    emit_move(e, RCX, R10);
+    if (by == BY_RETURN) {
         emit_imm(e, R10, pc);
-        emit_bytes(e, cmp, sizeof cmp);
-        emit_32(e, T_TARGET);
-        emit_jcc(e, CC_NE, miss);
-    }
-    if (by == BY_RETURN)
         emit_store(e, R10, RSP, -8);
+    }
     emit_gs_load(e, R10, T_R10);
 }
 
@@ -125,6 +113,7 @@ static bool emit_target(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     emit_gs_store(b->e, R10, T_R10);
+    mark(b, i, MARK_R10);
     if (in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER) {
         u8 from = insn_gpr(in->op[0].reg.value);
         if (!slots_before(b, i))
@@ -160,14 +149,15 @@ bool branch_ret(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     if (!slots_before(b, i))
         return plain_refuse(b, in);
+    emit_gs_store(b->e, R10, T_R10);
+    mark(b, i, MARK_R10);
+    emit_load(b->e, R10, RSP, 0);
+    emit_gs_store(b->e, R10, T_TARGET);
     values_step(&b->values, in);
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_INDIRECT, 0);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    emit_gs_store(b->e, R10, T_R10);
-    emit_load(b->e, R10, RSP, 0);
-    emit_gs_store(b->e, R10, T_TARGET);
     bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
     if (b->t->config.strict ||
         has_count) { /* with a count, the landing would not know where the return slot was */
@@ -176,6 +166,7 @@ bool branch_ret(struct builder *b, u32 i)
         return true;
     }
     emit_table_load(b->t, b->e, b->t->config.jump + WIRE_JUMP_SIZE);
+    mark(b, i, MARK_RETURN);
     emit_store(b->e, R10, RSP, 0);
     emit_8(b->e, 0xc3);
     return true;
@@ -196,11 +187,12 @@ static void emit_push_return(struct translator *t, struct emit *e, u64 return_pc
 {
     bool strict = t->config.strict;
     if ((s64)return_pc == (s32)return_pc) {
-        const u8 mov[] = {0x48, 0xc7, 0x04, 0x24}; /* mov qword [rsp], imm32 */
-        if (strict)
-            emit_lea(e, RSP, RSP, -8);
+        const u8 mov[] = {0x48, 0xc7, 0x44, 0x24,
+                          strict ? 0xf8 : 0}; /* mov qword [rsp - 8 or 0], imm32 */
         emit_bytes(e, mov, sizeof mov);
         emit_32(e, (u32)return_pc);
+        if (strict) /* after the store: that may fault */
+            emit_lea(e, RSP, RSP, -8);
         return;
     }
     if (!strict)
@@ -222,7 +214,7 @@ void branch_call_stub(struct translator *t, const struct call_site *c)
         emit_table_jmp(t, e);
         return;
     }
-    struct link *l = &t->links.v[c->exit];
+    struct link *l = link_of(t, c->exit);
     emit_align_patch(e, 1);
     emit_jmp(e, t->cache + l->stub);
     l->site = cache_offset(t, emit_here(e)) - 4;
@@ -268,6 +260,7 @@ bool branch_call(struct builder *b, u32 i)
     b->exit[k].is_call = true;
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
+    mark(b, i, (u8)(MARK_DONE | (direct ? 0 : MARK_R10)));
     if (b->t->config.strict) {
         emit_strict_call(b, k, direct, return_pc);
         return true;

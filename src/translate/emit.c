@@ -181,6 +181,30 @@ void emit_gate_compare(struct emit *e)
     emit_32(e, T_LIMIT);
 }
 
+static u8 rex(u8 reg, u8 base)
+{
+    return rex_w(reg, base) & 0x47;
+}
+
+void emit_load_narrow(struct emit *e, u8 reg, u8 base, s32 disp, u32 size)
+{
+    emit_8(e, rex(reg, base));
+    if (size == 1) {
+        emit_8(e, 0x0f);
+        emit_8(e, 0xb6);
+    } else {
+        emit_8(e, 0x8b);
+    }
+    modrm_mem(e, reg, base, disp);
+}
+
+void emit_lea_narrow(struct emit *e, u8 reg, u8 base, s32 disp)
+{
+    emit_8(e, rex(reg, base));
+    emit_8(e, 0x8d);
+    modrm_mem(e, reg, base, disp);
+}
+
 void emit_request(struct emit *e, ZydisEncoderRequest *r)
 {
     u8 code[ZYDIS_MAX_INSTRUCTION_LENGTH];

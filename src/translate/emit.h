@@ -44,6 +44,9 @@ void emit_jcc(struct emit *e, u8 cc, u64 target);         /* jcc rel32 */
 void emit_header(struct emit *e, u32 header, s32 disp);   /* mov dword [r11+disp], header */
 void emit_wrgsbase(struct emit *e, u8 reg);               /* wrgsbase reg */
 void emit_gate_compare(struct emit *e);                   /* cmp r11, gs:[T_LIMIT]; changes flags */
+void emit_load_narrow(struct emit *e, u8 reg, u8 base, s32 disp,
+                      u32 size);                                 /* 1 or 4, zero-extended */
+void emit_lea_narrow(struct emit *e, u8 reg, u8 base, s32 disp); /* lea of 32 bits, zero-extended */
 
 /* The rare rest goes through Zydis' encoder. */
 void emit_request(struct emit *e, ZydisEncoderRequest *r);

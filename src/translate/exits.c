@@ -21,14 +21,19 @@ s32 exit_record_size(const struct builder *b)
     return RECORD_SLOTS_AT + 8 * (s32)b->n_slots;
 }
 
+/* Leave for the guest through exit k. */
+void exit_ask(struct builder *b, struct emit *e, u32 k, u64 guest)
+{
+    emit_gs_store(e, R11, T_PTR);
+    emit_imm(e, R11, exit_id(b, k));
+    emit_jmp(e, guest);
+}
+
 /* The code that asks the host where an exit leads. */
 u32 exit_ask_stub(struct builder *b, u32 k)
 {
-    struct emit *c = &b->t->cold;
-    u32 at = cache_offset(b->t, emit_here(c));
-    emit_gs_store(c, R11, T_PTR);
-    emit_imm(c, R11, exit_id(b, k));
-    emit_jmp(c, b->t->config.guest.exit);
+    u32 at = cache_offset(b->t, emit_here(&b->t->cold));
+    exit_ask(b, &b->t->cold, k, b->t->config.guest.exit);
     return at;
 }
 
@@ -81,6 +86,8 @@ static bool runs_on(struct builder *b, u32 k)
     if (!target || !b->chain || t->config.no_link || target == b->pc ||
         places_get(&t->places, target)->unit)
         return false;
+    if (b->is_volatile || volatile_at(t, target)) /* one of them will change before the other */
+        return false;
     b->adjacent = k + 1;
     return true;
 }
@@ -109,7 +116,7 @@ void exit_way_on(struct builder *b, u32 k)
 
 void exit_late_jump(struct translator *t, u32 exit)
 {
-    struct link *l = &t->links.v[exit];
+    struct link *l = link_of(t, exit);
     l->stub = cache_offset(t, emit_here(&t->cold));
     emit_gs_store(&t->cold, R11, T_PTR);
     emit_imm(&t->cold, R11, exit + FIRST_EXIT_ID);

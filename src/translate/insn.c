@@ -20,6 +20,8 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic m)
         return INSN_JCX;
     case ZYDIS_MNEMONIC_SYSCALL:
         return INSN_SYSCALL;
+    case ZYDIS_MNEMONIC_POPF: /* may set the trap flag */
+    case ZYDIS_MNEMONIC_POPFQ:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE:
         return INSN_STATE;
@@ -58,9 +60,20 @@ static bool writes_segment(const struct insn *in)
     return false;
 }
 
+/* A branch with an operand size prefix: AMD cuts the pc to 16 bits, Intel does not care. */
+static bool is_short_branch(const struct insn *in)
+{
+    return in->z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE &&
+           in->z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE && !in->z.raw.rex.W;
+}
+
 static enum insn_class classify(const struct insn *in)
 {
     bool direct = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    if (is_short_branch(in))
+        return INSN_REFUSED;
+    if (in->z.mnemonic == ZYDIS_MNEMONIC_XABORT) /* nothing outside of a transaction, or a fault */
+        return INSN_TRAP;
     switch (in->z.meta.category) {
     case ZYDIS_CATEGORY_UNCOND_BR:
         if (in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
@@ -150,6 +163,21 @@ static void note_flags(struct insn *in)
         in->writes |= (u32)flag_bits(written) << 16;
 }
 
+/* Zydis 4.0 calls these destinations overwritten; but a bit scan of zero leaves its own alone, and so
+ * does rdssp without a shadow stack. */
+static bool keeps_destination(const struct insn *in)
+{
+    switch (in->z.mnemonic) {
+    case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_BSR:
+    case ZYDIS_MNEMONIC_RDSSPD:
+    case ZYDIS_MNEMONIC_RDSSPQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void note_register(struct insn *in, const ZydisDecodedOperand *o)
 {
     u8 r = insn_gpr(o->reg.value);
@@ -157,7 +185,8 @@ static void note_register(struct insn *in, const ZydisDecodedOperand *o)
         return;
     u32 bit = LIVE_REG(r);
     in->names |= bit;
-    bool whole = o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
+    bool whole =
+        o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) && !keeps_destination(in);
     if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
         in->reads |= bit;
     if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {

@@ -11,9 +11,13 @@ u32 cache_offset(const struct translator *t, u64 cache_address)
     return (u32)(cache_address - t->cache);
 }
 
-void link_patch(struct translator *t, u32 exit, u32 to)
+struct link *link_of(struct translator *t, u32 exit)
 {
-    struct link *l = &t->links.v[exit];
+    return &t->links.v[exit - t->first_exit];
+}
+
+static void patch(struct translator *t, struct link *l, u32 to)
+{
     s32 rel = (s32)(to - (l->site + 4));
     store_release((s32 *)(t->config.wire + WIRE_CACHE_OFF + l->site), rel);
     l->linked = to != l->stub;
@@ -47,30 +51,61 @@ static u32 entry_for(const struct translator *t, u32 exit, const struct place *p
     return may_skip_gate(t, exit, p) ? p->inner : p->entry;
 }
 
-/* Link an exit to its target's unit, or let it wait for it. */
+/* -- Exits, by where they lead ---------------------------------------------------------------- */
+
+static void list_exit(struct translator *t, u32 exit, struct place *p)
+{
+    struct link *l = link_of(t, exit);
+    l->listed = true;
+    l->prev = 0;
+    l->next = p->exits;
+    if (p->exits)
+        link_of(t, p->exits - 1)->prev = exit + 1;
+    p->exits = exit + 1;
+}
+
+static void unlist_exit(struct translator *t, u32 exit, struct place *p)
+{
+    struct link *l = link_of(t, exit);
+    l->listed = false;
+    if (l->next)
+        link_of(t, l->next - 1)->prev = l->prev;
+    if (l->prev)
+        link_of(t, l->prev - 1)->next = l->next;
+    else
+        p->exits = l->next;
+}
+
 void link_exit(struct translator *t, u32 exit)
 {
-    struct link *l = &t->links.v[exit];
+    struct link *l = link_of(t, exit);
     u64 target = t->table.exits.v[exit].target;
     if (!target || !l->site || t->config.no_link)
         return;
     struct place *p = places_get(&t->places, target);
-    if (p->unit) {
-        link_patch(t, exit, entry_for(t, exit, p));
-    } else {
-        l->next = p->waiting;
-        p->waiting = exit + 1;
-    }
+    list_exit(t, exit, p);
+    if (p->unit)
+        patch(t, l, entry_for(t, exit, p));
 }
 
-void link_waiting(struct translator *t, struct place *p)
+void link_forget(struct translator *t, u32 exit)
 {
-    u32 exit = p->waiting;
-    p->waiting = 0;
-    while (exit) {
-        u32 next = t->links.v[exit - 1].next;
-        link_patch(t, exit - 1, entry_for(t, exit - 1, p));
-        exit = next;
+    struct link *l = link_of(t, exit);
+    if (!l->listed)
+        return;
+    unlist_exit(t, exit, places_find(&t->places, t->table.exits.v[exit].target));
+    if (l->linked)
+        patch(t, l, l->stub);
+}
+
+void link_place(struct translator *t, const struct place *p)
+{
+    u32 next;
+    for (u32 exit = p->exits; exit; exit = next) {
+        struct link *l = link_of(t, exit - 1);
+        next = l->next;
+        if (l->linked != (p->unit != 0))
+            patch(t, l, p->unit ? entry_for(t, exit - 1, p) : l->stub);
     }
 }
 
@@ -86,39 +121,156 @@ static struct index_entry *index_probe(struct translator *t, u64 pc)
     return NULL;
 }
 
-/* Tell the program where a pc is: the index, and, where there are doors, the jump tables. */
-void publish(struct translator *t, const struct place *p)
+/* Where a pc is in the index; it keeps its entry. */
+static struct index_entry *index_entry(struct translator *t, struct place *p)
 {
-    struct index_entry *x = index_probe(t, p->pc);
+    struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
+    if (!p->index) {
+        struct index_entry *x = index_probe(t, p->pc);
+        if (!x)
+            return NULL;
+        p->index = (u32)(x - v) + 1;
+    }
+    return &v[p->index - 1];
+}
+
+/* The jump tables begin small and grow with the number of units: most processes are short, and filling
+ * the whole tables would be most of what they cost. A thread may go on with a smaller mask for a while: it
+ * finds other entries, and doors verify. So a unit that is dropped is looked for under every mask there
+ * was. Without bmi2 the emitted code takes the low 16 bits. */
+enum { JUMP_FIRST = (1 << 16) - 1 /* doors do not test these bits */, JUMP_STEP = 2 };
+
+static u64 *jump_table(struct translator *t)
+{
+    return (u64 *)(t->config.wire + WIRE_JUMP_OFF);
+}
+
+static u64 jump_index(u64 pc, u64 mask, enum arrival by)
+{
+    return (pc & mask) + (by == BY_RETURN ? JUMP_MASK + 1 : 0);
+}
+
+static u64 smaller_mask(const struct translator *t, u64 mask)
+{
+    return t->has_bmi2 && mask > JUMP_FIRST ? mask >> JUMP_STEP : 0;
+}
+
+static void set_jump_mask(struct translator *t, u64 from, u64 mask)
+{
+    struct control *c = (struct control *)(t->config.wire + WIRE_CTL_OFF);
+    u64 *jump = jump_table(t);
+    for (u64 i = from; i <= mask; i++) {
+        jump[i] = t->config.guest.indirect;
+        jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
+    }
+    t->jump_mask = mask;
+    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++) {
+        u8 *block = t->config.wire + WIRE_THREAD_OFF + (u64)i * WIRE_THREAD_SIZE;
+        store_release(&((struct thread *)(void *)block)->jump_mask, mask);
+    }
+}
+
+void jump_begin(struct translator *t)
+{
+    set_jump_mask(t, 0, t->has_bmi2 ? JUMP_FIRST : 0xffff);
+}
+
+static void jump_grow(struct translator *t)
+{
+    u64 mask = t->jump_mask;
+    if (t->has_bmi2 && mask < JUMP_MASK && t->table.units.n > mask / 2)
+        set_jump_mask(t, mask + 1, (mask << JUMP_STEP | ((1 << JUMP_STEP) - 1)));
+}
+
+u64 translator_jump_mask(const struct translator *t)
+{
+    return t->jump_mask;
+}
+
+static u64 *jump_entry(struct translator *t, u64 pc, enum arrival by)
+{
+    return &jump_table(t)[jump_index(pc, t->jump_mask, by)];
+}
+
+/* Tell the program where a pc is: the index, and, where there are doors, the jump tables. */
+void publish(struct translator *t, struct place *p)
+{
+    struct index_entry *x = index_entry(t, p);
+    jump_grow(t);
     if (x) {
         store_relaxed(&x->entry, p->entry);
         store_relaxed(&x->door, p->door);
         store_relaxed(&x->landing, p->landing);
         store_release(&x->pc, p->pc);
     }
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF),
-        at = p->pc & (t->has_bmi2 ? JUMP_MASK : 0xffff);
     if (p->door)
-        store_release(&jump[at], t->cache + p->door);
+        store_release(jump_entry(t, p->pc, BY_JUMP), t->cache + p->door);
     if (p->landing)
-        store_release(&jump[JUMP_MASK + 1 + at], t->cache + p->landing);
+        store_release(jump_entry(t, p->pc, BY_RETURN), t->cache + p->landing);
+}
+
+static void note_gone(struct translator *t, const struct place *p, enum arrival by, u32 door)
+{
+    for (u64 mask = t->jump_mask; mask && door; mask = smaller_mask(t, mask)) {
+        struct gone g = {jump_index(p->pc, mask, by), t->cache + door};
+        vec_push(&t->gone, g);
+    }
+}
+
+void unpublish_landing(struct translator *t, const struct place *p)
+{
+    struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
+    if (p->index)
+        store_relaxed(&v[p->index - 1].landing, 0);
+    note_gone(t, p, BY_RETURN, p->landing);
 }
 
 void unpublish(struct translator *t, const struct place *p)
 {
-    struct index_entry *x = index_probe(t, p->pc);
-    if (x && x->pc == p->pc) {
-        store_relaxed(&x->entry, 0);
-        store_relaxed(&x->door, 0);
-        store_relaxed(&x->landing, 0);
+    struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
+    if (p->index) {
+        store_relaxed(&v[p->index - 1].entry, 0);
+        store_relaxed(&v[p->index - 1].door, 0);
     }
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF),
-        at = p->pc & (t->has_bmi2 ? JUMP_MASK : 0xffff);
-    if (p->door && jump[at] == t->cache + p->door)
-        store_release(&jump[at], t->config.guest.indirect);
-    at += JUMP_MASK + 1;
-    if (p->landing && jump[at] == t->cache + p->landing)
-        store_release(&jump[at], t->config.guest.landing);
+    note_gone(t, p, BY_JUMP, p->door);
+    unpublish_landing(t, p);
+}
+
+void replace_landing(struct translator *t, struct place *p, u32 landing)
+{
+    note_gone(t, p, BY_RETURN, p->landing);
+    p->landing = landing;
+}
+
+void unpublish_end(struct translator *t)
+{
+    u64 *jump = jump_table(t);
+    if (t->gone.n && t->config.settle)
+        t->config.settle(t->config.ctx);
+    for (size_t i = 0; i < t->gone.n; i++) {
+        const struct gone *g = &t->gone.v[i];
+        u64 miss = g->at > JUMP_MASK ? t->config.guest.landing : t->config.guest.indirect;
+        if (load_relaxed(&jump[g->at]) == g->address)
+            store_release(&jump[g->at], miss);
+    }
+    t->gone.n = 0;
+}
+
+/* Nobody reads the tables now. They are large and mostly empty: what is there belongs to a place. */
+void unpublish_all(struct translator *t)
+{
+    struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
+    for (u32 i = 0; i < t->places.cap; i++) {
+        const struct place *p = &t->places.v[i];
+        if (!p->index)
+            continue;
+        v[p->index - 1] = (struct index_entry){0};
+        for (u64 mask = t->jump_mask; mask; mask = smaller_mask(t, mask)) {
+            jump_table(t)[jump_index(p->pc, mask, BY_JUMP)] = t->config.guest.indirect;
+            jump_table(t)[jump_index(p->pc, mask, BY_RETURN)] = t->config.guest.landing;
+        }
+    }
+    t->gone.n = 0;
 }
 
 void ahead_push(struct translator *t, u64 pc)

@@ -17,6 +17,20 @@ static bool decode_at(struct translator *t, u64 pc, struct insn *in)
     return n && insn_decode(in, pc, bytes, n);
 }
 
+/* Decode what is not part of the unit: it will depend on these bytes all the same. Volatile code is
+ * not looked at: it may be something else when the program comes there. */
+static bool look_at(struct translator *t, u64 pc, struct insn *in)
+{
+    size_t n = t->looked.n;
+    bool ok = !volatile_at(t, pc) && decode_at(t, pc, in) && !volatile_insn(t, in);
+    u64 last = (pc + (ok ? in->len : 1) - 1) >> 12;
+    if (!n || t->looked.v[n - 1] != pc >> 12)
+        vec_push(&t->looked, pc >> 12);
+    if (last != pc >> 12)
+        vec_push(&t->looked, last);
+    return ok;
+}
+
 /* The most slots an instruction can need: two registers, or the vectors of the special forms. */
 static u32 slot_bound(const struct insn *in)
 {
@@ -30,6 +44,21 @@ static bool in_path(const struct builder *b, u64 pc)
         if (b->insn[i].pc == pc)
             return true;
     return false;
+}
+
+/* A unit is volatile or stable as a whole. */
+static bool fits(struct builder *b, const struct insn *in)
+{
+    bool is_volatile = volatile_insn(b->t, in);
+    if (b->n_insns == 0)
+        b->is_volatile = is_volatile;
+    return is_volatile == b->is_volatile;
+}
+
+static u32 most_insns(const struct builder *b)
+{
+    u32 limit = b->is_volatile ? VOLATILE_INSNS : UNIT_INSNS, set = b->t->config.unit_insns;
+    return set ? MIN(set, limit) : limit;
 }
 
 enum step { STEP_ON, STEP_LAST, STEP_STOP_BEFORE };
@@ -58,13 +87,13 @@ static enum step path_step(struct builder *b, const struct insn *in, u32 blocks,
 bool path_form(struct builder *b)
 {
     struct translator *t = b->t;
-    u32 limit_insns = t->config.unit_insns ? MIN(t->config.unit_insns, UNIT_INSNS) : UNIT_INSNS;
     u32 limit_blocks =
         t->config.unit_blocks ? MIN(t->config.unit_blocks - 1, UNIT_EXITS / 2) : DEFAULT_BLOCKS;
     u32 blocks = 0, slots = 0;
     b->n_insns = 0;
     b->falls_off = true;
-    for (u64 pc = b->pc; b->n_insns < limit_insns; pc = b->next) {
+    b->is_volatile = b->stack_stores = false;
+    for (u64 pc = b->pc; b->n_insns < most_insns(b); pc = b->next) {
         struct insn *in = &b->insn[b->n_insns];
         if (b->n_insns && in_path(b, pc))
             return true;
@@ -75,7 +104,7 @@ bool path_form(struct builder *b)
                            (unsigned long long)pc) == 0;
         }
         slots += slot_bound(in);
-        if (b->n_insns && slots > UNIT_SLOTS) {
+        if (!fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
             b->next = pc;
             return true;
         }
@@ -90,6 +119,8 @@ bool path_form(struct builder *b)
             b->falls_off = false;
             return true;
         }
+        if (b->is_volatile && !volatile_goes_on(b, in))
+            return true;
     }
     return true;
 }
@@ -97,7 +128,7 @@ bool path_form(struct builder *b)
 bool path_is_trampoline(struct translator *t, u64 pc)
 {
     struct insn in;
-    for (int i = 0; i < 2 && decode_at(t, pc, &in); i++, pc += in.len) {
+    for (int i = 0; i < 2 && look_at(t, pc, &in); i++, pc += in.len) {
         if (in.class == INSN_JMP_IND)
             return true;
         if (in.z.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
@@ -115,7 +146,7 @@ static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
     u32 live = 0;
     for (int i = 0; i < LOOK_INSNS && undecided; i++) {
         struct insn in;
-        if (!decode_at(t, pc, &in))
+        if (!look_at(t, pc, &in))
             break;
         live |= undecided & in.reads;
         undecided &= ~(in.reads | in.writes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An open-addressing hash by app pc; places are never removed. */
+/* Two open-addressing hashes, by app pc and by page; neither forgets but all at once. */
 #include "translate/places.h"
 #include "base/err.h"
 
@@ -48,4 +48,53 @@ void places_fini(struct places *p)
 {
     free(p->v);
     *p = (struct places){0};
+}
+
+/* -- Pages ------------------------------------------------------------------------------------ */
+
+static struct page *probe_page(struct page *v, u32 cap, u64 number)
+{
+    u32 i = (u32)((number * 0x9e3779b97f4a7c15ull) >> 32) & (cap - 1);
+    while (v[i].number && v[i].number != number + 1)
+        i = (i + 1) & (cap - 1);
+    return &v[i];
+}
+
+static void grow_pages(struct pages *p)
+{
+    u32 cap = p->cap ? p->cap * 2 : 1024;
+    struct page *v = calloc(cap, sizeof *v);
+    check(v != NULL);
+    for (u32 i = 0; i < p->cap; i++)
+        if (p->v[i].number)
+            *probe_page(v, cap, p->v[i].number - 1) = p->v[i];
+    free(p->v);
+    p->v = v;
+    p->cap = cap;
+}
+
+struct page *pages_get(struct pages *p, u64 number)
+{
+    if (p->n * 2 >= p->cap)
+        grow_pages(p);
+    struct page *at = probe_page(p->v, p->cap, number);
+    if (!at->number) {
+        at->number = number + 1;
+        p->n++;
+    }
+    return at;
+}
+
+struct page *pages_find(const struct pages *p, u64 number)
+{
+    struct page *at = p->cap ? probe_page(p->v, p->cap, number) : NULL;
+    return at && at->number ? at : NULL;
+}
+
+void pages_fini(struct pages *p)
+{
+    for (u32 i = 0; i < p->cap; i++)
+        vec_fini(&p->v[i].units);
+    free(p->v);
+    *p = (struct pages){0};
 }

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* What the translator knows of each app pc: its unit, its doors, and which exits wait for it. */
+/* What the translator knows of each app pc: its unit, its doors, and which exits lead to it. */
 #ifndef PLACES_H
 #define PLACES_H
 
 #include "base/base.h"
+#include "base/vec.h"
 
 struct place {
-    u64 pc;        /* 0 is free */
-    u32 unit;      /* unit number + 1, 0 if not translated */
-    u32 entry;     /* cache offset of the unit's entry, at its gate */
-    u32 inner;     /* and behind the gate */
-    bool is_line;  /* the unit always arrives at another gate: direct links need not pass its own */
-    u32 door;      /* cache offset of the entry for indirect jumps and calls, 0 if none */
-    u32 landing;   /* the same for returns */
-    bool dropping; /* its code is going: see translate_drop */
-    u32 waiting;   /* first exit (index + 1) that leads here and is not linked */
+    u64 pc;       /* 0 is free */
+    u32 unit;     /* unit number + 1, 0 if not translated */
+    u32 entry;    /* cache offset of the unit's entry, at its gate */
+    u32 inner;    /* and behind the gate */
+    bool is_line; /* the unit always arrives at another gate: direct links need not pass its own */
+    bool careful; /* the stack has been seen near its code, which is volatile */
+    u32 door;     /* cache offset of the entry for indirect jumps and calls, 0 if none */
+    u32 landing;  /* the same for returns */
+    u32 pad;      /* the landing that the unit holds for the place behind its call, 0 if none */
+    u32 index;    /* where it is in the shared index, + 1 */
+    u32 exits;  /* first exit (number + 1) that leads here; all are linked while there is a unit */
+    u32 before; /* the exit (number + 1) that runs on into the unit without a jump, 0 if none */
 };
 
 struct places {
@@ -27,5 +31,25 @@ struct place *places_get(struct places *p, u64 pc);
 /* Find the place of a pc, or NULL; moves nothing. */
 struct place *places_find(const struct places *p, u64 pc);
 void places_fini(struct places *p);
+
+/* Which units depend on the bytes of a page of the program. */
+struct resident {
+    u64 pc;
+    u32 unit; /* of the place at pc; if it has another by now, this one is gone */
+};
+
+struct page {
+    u64 number; /* + 1; 0 is free */
+    VEC(struct resident) units;
+};
+
+struct pages {
+    struct page *v;
+    u32 n, cap;
+};
+
+struct page *pages_get(struct pages *p, u64 number);
+struct page *pages_find(const struct pages *p, u64 number);
+void pages_fini(struct pages *p);
 
 #endif

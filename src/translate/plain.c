@@ -22,6 +22,8 @@ u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stan
             continue;
         emit_gs_store(b->e, r, loan_slot[l->n]);
         l->reg[l->n++] = r;
+        struct mark *m = &b->mark[b->n_marks - 1];
+        m->loan[m->n_loans++] = r;
         return r;
     }
     return REG_NONE;

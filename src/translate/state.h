@@ -14,10 +14,13 @@
 struct link {
     u32 site; /* cache offset of the rel32; 0 if the exit has none */
     u32 stub; /* cache offset of the code that asks the host */
-    u32 next; /* next exit (index + 1) waiting for the same place */
+    u32 next; /* among the exits that lead to the same place: exit number + 1, 0 at the ends */
+    u32 prev;
+    bool listed; /* it is among them */
     bool linked;
 };
 
+enum { VOLATILE_INSNS = 24 };
 enum { UNIT_INSNS = 64, UNIT_EXITS = 24, UNIT_SLOTS = 120, UNIT_REFS = 512 };
 
 /* A real call whose target is still to be emitted. */
@@ -28,8 +31,35 @@ struct call_site {
     bool direct;
 };
 
+/* An entry of the jump tables that leads to a dropped unit. */
+struct gone {
+    u64 at;
+    u64 address;
+};
+
 /* How many units may follow one another without a jump. */
 enum { CHAIN_LIMIT = 4 };
+
+/* Where an instruction of the program runs, and what the program's state is if it faults there. The
+ * program never sees these; translate_fault reads them. */
+struct mark {
+    u32 at; /* cache offset: up to the next mark */
+    u32 unit;
+    u8 insn;
+    u8 slots;   /* stored before it */
+    u8 flags;   /* MARK_* */
+    u8 n_loans; /* registers that are in the spill slots, in this order */
+    u8 loan[4];
+};
+enum {
+    MARK_R10 = 1,    /* the program's r10 is in the thread block */
+    MARK_DONE = 2,   /* the record is already written */
+    MARK_RETURN = 4, /* the return slot is written, for us */
+    MARK_AFTER = 8,  /* a trap: reported behind the instruction */
+    MARK_CHECK = 32, /* the check of volatile code: it is not there to be read */
+    MARK_HEAD = 16,  /* nothing of the program runs here */
+};
+enum { UNIT_MARKS = 3 * UNIT_INSNS + 3 };
 
 /* One unit in the making. */
 struct builder {
@@ -48,6 +78,8 @@ struct builder {
     struct link link[UNIT_EXITS];
     u32 n_exits;
     u32 n_slots;
+    struct mark mark[UNIT_MARKS];
+    u32 n_marks;
     u32 failed; /* the instruction that could not be emitted */
     u8 insn_refs[UNIT_INSNS];
     u32 pad;    /* cache offset of the landing pad behind a call, 0 if the unit has none */
@@ -59,14 +91,24 @@ struct builder {
     struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
     u32 adjacent;          /* exit + 1 that runs on into the code emitted next, 0 if none */
     u32 chain;             /* how many units may still follow this one without a jump */
+    bool is_volatile;      /* see volatile.c */
+    bool careful;          /* a store to the stack may change the code as well */
+    bool stack_stores;     /* the unit holds, if the stack is not near it */
 };
 
 struct translator {
     struct translate_config config;
     struct unit_table table;
-    VEC(struct link) links; /* parallel to table.exits */
+    VEC(struct link) links; /* of the exits since the last flush */
+    u32 first_exit;         /* the first of those */
+    VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
+    struct pages pages; /* which units depend on which pages of the program */
+    VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
+    VEC(struct gone) gone;
+    u64 jump_mask;    /* which bits of a target index the jump tables; grows */
     u64 cache;        /* the program's address of the cache */
+    u32 cold_at;      /* cache offset of its cold part */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
     struct emit cold; /* stubs, in the last quarter */
     VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
@@ -74,6 +116,7 @@ struct translator {
     u32 ahead_budget; /* how many more to translate before the next request */
     struct translate_stats stats;
     bool has_bmi2, has_avx512bw;
+    bool is_full;           /* nothing more can be translated, ever */
     struct builder builder; /* the unit in the making */
     struct chained {
         u32 unit;
@@ -103,6 +146,7 @@ bool exit_records(const struct builder *b);
 s32 exit_record_size(const struct builder *b);
 /* Note an exit after the first n instructions; rsp must be settled. Its number within the unit. */
 u32 exit_add(struct builder *b, u32 n, enum exit_kind kind, u64 target);
+void exit_ask(struct builder *b, struct emit *e, u32 k, u64 guest);
 u32 exit_ask_stub(struct builder *b, u32 k);
 void exit_header(struct builder *b, struct emit *e, u32 k, s32 disp);
 void exit_advance(struct builder *b, struct emit *e);
@@ -131,6 +175,9 @@ void plain_gsbase(struct builder *b, const struct insn *in);
 bool plain_writes_gs(const struct insn *in);
 bool plain_gs_selector(struct builder *b, u32 i);
 
+/* faults.c: from here on it is instruction i that can fault. */
+void mark(struct builder *b, u32 i, u8 flags);
+
 /* branch.c */
 bool branch_jmp(struct builder *b, u32 i);
 bool branch_ret(struct builder *b, u32 i);
@@ -147,12 +194,43 @@ bool body_emit(struct builder *b, u32 *entry);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);
-void link_patch(struct translator *t, u32 exit, u32 to);
+struct link *link_of(struct translator *t, u32 exit);
+/* Note where an exit leads, and link it if that is translated. */
 void link_exit(struct translator *t, u32 exit);
-void link_waiting(struct translator *t, struct place *p);
-void publish(struct translator *t, const struct place *p);
-/* Take back what publish told the program. */
+/* Send it back to its stub, for good: its unit is going. */
+void link_forget(struct translator *t, u32 exit);
+/* Link all exits that lead to a place that is translated now, or is no more. */
+void link_place(struct translator *t, const struct place *p);
+/* Fill the jump tables; they grow by themselves. */
+void jump_begin(struct translator *t);
+void publish(struct translator *t, struct place *p);
+/* Take back what publish told the program: the index at once, the jump tables in unpublish_end, when
+ * nobody still fills them with what he found in the index. */
 void unpublish(struct translator *t, const struct place *p);
+void unpublish_landing(struct translator *t, const struct place *p);
+void unpublish_end(struct translator *t);
+/* The place has a better landing now; end with unpublish_end. */
+void replace_landing(struct translator *t, struct place *p, u32 landing);
+void unpublish_all(struct translator *t);
 void ahead_push(struct translator *t, u64 pc);
+
+/* volatile.c */
+bool volatile_at(const struct translator *t, u64 pc);
+bool volatile_insn(const struct translator *t, const struct insn *in);
+/* May the path of a volatile unit go on behind its latest instruction? */
+bool volatile_goes_on(struct builder *b, const struct insn *in);
+/* Leave to the stub if the unit's bytes are not what they were; and put back what that borrowed. */
+void volatile_check(struct builder *b, u64 stub);
+void volatile_restore(struct emit *e);
+/* The registers that the check has borrowed, by spill slot; REG_NONE for none. */
+extern const u8 volatile_loans[4];
+/* Would that leave with this stack pointer, although no byte has changed? */
+bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
+
+/* drop.c: forget one unit, then tell the threads. */
+void drop_unit(struct translator *t, u64 pc);
+void drop_end(struct translator *t);
+/* Note that the unit at pc depends on its own bytes and on the pages looked at. */
+void drop_note(struct translator *t, u64 pc);
 
 #endif

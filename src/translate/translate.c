@@ -9,9 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The cold part of the cache begins here. */
-#define HOT_SIZE (WIRE_CACHE_SIZE / 3 * 2)
-enum { UNIT_ROOM = 32768 };
+/* No unit takes more of either part of the cache; nor does what comes with it, its door and its call. */
+enum { UNIT_ROOM = 32768, EXTRA_ROOM = 4096 };
 /* How many units may be translated ahead of one request. Measured with bench/engine. */
 enum { AHEAD_BUDGET = 64 };
 /* Room for the unit table, in elements: address space only, until it is used. */
@@ -26,13 +25,16 @@ static void detect_features(struct translator *t)
     t->has_avx512bw = b & (1u << 30);
 }
 
-static void init_jump_table(struct translator *t)
+/* Two thirds of the cache are for unit bodies, the last for stubs. */
+static void begin_cache(struct translator *t)
 {
-    u64 *jump = (u64 *)(t->config.wire + WIRE_JUMP_OFF);
-    for (u64 i = 0; i <= JUMP_MASK; i++) {
-        jump[i] = t->config.guest.indirect;
-        jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
-    }
+    u8 *cache = t->config.wire + WIRE_CACHE_OFF;
+    u64 size = t->config.cache_size ? t->config.cache_size : WIRE_CACHE_SIZE;
+    s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
+    t->cold_at = (u32)ALIGN_DOWN(size / 3 * 2, 64);
+    /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
+    t->hot = (struct emit){.p = cache + 64, .end = cache + t->cold_at, .to_app = to_app};
+    t->cold = (struct emit){.p = cache + t->cold_at, .end = cache + size, .to_app = to_app};
 }
 
 /* The decoder reads the table while we append to it, so its arrays must never move. */
@@ -69,15 +71,10 @@ struct translator *translator_new(const struct translate_config *config)
     check(t != NULL);
     t->config = *config;
     t->cache = config->base + WIRE_CACHE_OFF;
-    u8 *cache = config->wire + WIRE_CACHE_OFF;
-    s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
-    /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
-    t->hot = (struct emit){.p = cache + 64, .end = cache + HOT_SIZE, .to_app = to_app};
-    t->cold =
-        (struct emit){.p = cache + HOT_SIZE, .end = cache + WIRE_CACHE_SIZE, .to_app = to_app};
+    begin_cache(t);
     reserve_table(&t->table);
     detect_features(t);
-    init_jump_table(t);
+    jump_begin(t);
     return t;
 }
 
@@ -85,8 +82,12 @@ void translator_free(struct translator *t)
 {
     release_table(&t->table);
     vec_fini(&t->links);
+    vec_fini(&t->marks);
     vec_fini(&t->ahead);
     places_fini(&t->places);
+    pages_fini(&t->pages);
+    vec_fini(&t->looked);
+    vec_fini(&t->gone);
     free(t);
 }
 
@@ -148,6 +149,10 @@ static u32 commit(struct builder *b)
     check(number < table->units.cap);
     table->units.v[number] = u;
     store_release(&table->units.n, number + 1);
+    for (u32 k = 0; k < b->n_marks; k++) {
+        b->mark[k].unit = number;
+        vec_push(&b->t->marks, b->mark[k]);
+    }
     b->t->stats.units++;
     return number;
 }
@@ -161,6 +166,8 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->entry = entry;
     p->inner = b->inner;
     p->is_line = b->is_line;
+    p->pad = b->pad;
+    drop_note(t, b->pc);
     struct chained *c = &t->chained[t->n_chained++];
     *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
     c->call.exit += t->table.units.v[number].exit0;
@@ -175,11 +182,11 @@ static void connect(struct translator *t, const struct chained *c)
         ahead_push(t, t->table.exits.v[u->exit0 + k].target);
     }
     struct place *p = places_get(&t->places, u->pc);
-    link_waiting(t, p);
+    link_place(t, p);
     publish(t, p);
     if (c->pad) {
         struct place *r = places_get(&t->places, c->pad_pc);
-        r->landing = c->pad;
+        replace_landing(t, r, c->pad);
         publish(t, r);
     }
 }
@@ -196,17 +203,43 @@ static void connect_chain(struct translator *t)
     t->n_chained = 0;
 }
 
-static bool has_room(struct translator *t, struct err *e)
+static bool has_room(const struct translator *t, ptrdiff_t room)
 {
-    bool full = t->hot.end - t->hot.p < UNIT_ROOM || t->cold.end - t->cold.p < UNIT_ROOM ||
-                t->table.exits.n + UNIT_EXITS + FIRST_EXIT_ID > EXIT_ID_LIMIT ||
-                t->table.units.n == UNITS_CAP || t->table.insns.n + UNIT_INSNS > INSNS_CAP ||
-                t->table.refs.n + UNIT_REFS > REFS_CAP ||
-                t->table.code.n + UNIT_INSNS * 15 > CODE_CAP ||
-                t->places.n > (3u << WIRE_INDEX_LOG2) / 4;
-    if (full)
-        err_set(e, "the code cache is full after %llu units", (unsigned long long)t->stats.units);
-    return !full;
+    return t->hot.end - t->hot.p >= room && t->cold.end - t->cold.p >= room &&
+           t->places.n <= (3u << WIRE_INDEX_LOG2) / 4;
+}
+
+/* The unit table only grows: records that name its exits may still be on their way. */
+static bool table_has_room(struct translator *t, struct err *e)
+{
+    const struct unit_table *x = &t->table;
+    if (x->exits.n + UNIT_EXITS + FIRST_EXIT_ID <= EXIT_ID_LIMIT && x->units.n < UNITS_CAP &&
+        x->insns.n + UNIT_INSNS <= INSNS_CAP && x->refs.n + UNIT_REFS <= REFS_CAP &&
+        x->code.n + UNIT_INSNS * 15 <= CODE_CAP)
+        return true;
+    t->is_full = true;
+    err_set(e, "the unit table is full after %llu units", (unsigned long long)t->stats.units);
+    return false;
+}
+
+bool translate_flush(struct translator *t, struct err *e)
+{
+    if (t->config.stop && !t->config.stop(t->config.ctx)) {
+        err_set(e, "the code cache is full after %llu units, and a thread does not leave it",
+                (unsigned long long)t->stats.units);
+        return false;
+    }
+    unpublish_all(t);
+    places_fini(&t->places);
+    pages_fini(&t->pages);
+    t->links.n = t->marks.n = 0;
+    t->first_exit = (u32)t->table.exits.n;
+    t->ahead.n = t->ahead_next = 0;
+    begin_cache(t);
+    t->stats.flushes++;
+    if (t->config.go)
+        t->config.go(t->config.ctx);
+    return true;
 }
 
 /* Translate one unit at the end of the hot part; false with a sentence. */
@@ -214,13 +247,16 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
 {
     struct builder *b = &t->builder;
     u32 entry;
-    if (!has_room(t, e))
+    if (!has_room(t, UNIT_ROOM + EXTRA_ROOM) || !table_has_room(t, e))
         return false;
     b->t = t;
     b->err = e;
     b->pc = pc;
     b->chain = chain;
+    b->careful = places_get(&t->places, pc)->careful;
     b->e = &t->hot;
+    if (t->config.begin)
+        t->config.begin(t->config.ctx);
     if (!path_form(b) || !emit_or_shorten(b, &entry))
         return false;
     check(!t->hot.full && !t->cold.full);
@@ -233,6 +269,7 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
 static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct err *e)
 {
     struct emit before = t->hot;
+    t->looked.n = 0;
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
     /* A unit first reached by an indirect branch will be again: its door runs on into it. */
@@ -243,18 +280,24 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
     }
     if (door) {
         struct place *p = places_get(&t->places, pc);
-        *(by == BY_JUMP ? &p->door : &p->landing) = door;
+        if (by == BY_JUMP)
+            p->door = door;
+        else
+            replace_landing(t, p, door);
     }
     for (u32 chain = CHAIN_LIMIT; t->builder.adjacent; chain--) {
         struct err ignored;
         u32 exit = (u32)t->table.exits.n - t->builder.n_exits + t->builder.adjacent - 1;
         u64 next = t->table.exits.v[exit].target;
-        if (translate_one(t, next, chain - 1, &ignored))
+        if (translate_one(t, next, chain - 1, &ignored)) {
+            places_get(&t->places, next)->before = exit + 1;
             continue;
+        }
         exit_late_jump(t, exit);
         break;
     }
     connect_chain(t);
+    unpublish_end(t);
     return true;
 }
 
@@ -266,8 +309,10 @@ static void make_door(struct translator *t, u64 pc, enum arrival by)
     struct place *p = places_get(&t->places, pc);
     u32 *door = by == BY_JUMP ? &p->door : &p->landing;
     if (!*door) {
+        t->looked.n = 0;
         *door = branch_door(t, &t->cold, pc, by);
         emit_jmp(&t->cold, t->cache + p->entry);
+        drop_note(t, pc);
         t->stats.doors++;
     }
     publish(t, p);
@@ -280,17 +325,16 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
         err_set(e, "the program jumped to address 0");
         return none;
     }
+    if (!has_room(t, 2 * UNIT_ROOM) && !translate_flush(t, e))
+        return none;
     if (!places_get(&t->places, pc.v)->unit) {
         t->ahead.n = t->ahead_next = 0; /* what was worth running ahead of is past */
         t->ahead_budget = AHEAD_BUDGET;
         if (!translate_unit(t, pc.v, by, e))
             return none;
     }
-    if (by != BY_LINK) {
-        if (!has_room(t, e))
-            return none;
+    if (by != BY_LINK)
         make_door(t, pc.v, by);
-    }
     return (struct cache_pc){t->cache + places_get(&t->places, pc.v)->entry};
 }
 
@@ -305,68 +349,38 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
     return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, BY_LINK, e);
 }
 
-/* Does any instruction of a unit lie in the range? Paths follow jumps, so all are looked at. */
-static bool touches(const struct translator *t, u32 unit, u64 start, u64 end)
+static bool is_unchanged(struct translator *t, const struct unit *u)
 {
-    const struct unit *u = &t->table.units.v[unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
+    u8 now[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    if (t->config.begin)
+        t->config.begin(t->config.ctx);
     for (u32 i = 0; i < u->n_insns; i++)
-        if (in[i].pc < end && start < in[i].pc + in[i].len)
-            return true;
-    return false;
+        if (t->config.fetch(t->config.ctx, in[i].pc, now, in[i].len) != in[i].len ||
+            memcmp(now, &t->table.code.v[in[i].bytes], in[i].len))
+            return false;
+    return true;
 }
 
-/* Exits that lead to a dropped unit go back to asking, and wait for its successor. An exit without a
- * jump of its own runs on into the unit behind it: then its own unit must go as well. */
-static bool unlink_exits(struct translator *t)
+struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rsp, struct err *e)
 {
-    bool more = false;
-    for (u32 i = 0; i < t->table.exits.n; i++) {
-        const struct unit_exit *x = &t->table.exits.v[i];
-        struct link *l = &t->links.v[i];
-        struct place *p = places_find(&t->places, x->target);
-        struct place *own = places_find(&t->places, t->table.units.v[x->unit].pc);
-        if (!p || !p->dropping || own->unit != x->unit + 1)
-            continue;
-        if (!l->site && x->kind != EXIT_INDIRECT && !own->dropping) {
-            own->dropping = more = true;
-        } else if (l->linked) {
-            link_patch(t, i, l->stub);
-            l->next = p->waiting;
-            p->waiting = i + 1;
+    struct place *p = places_find(&t->places, pc.v);
+    if (p && p->unit) {
+        const struct unit *u = &t->table.units.v[p->unit - 1];
+        bool unchanged = is_unchanged(t, u), near = volatile_near_stack(t, u, rsp);
+        if (!unchanged || (near && !p->careful)) { /* else another thread was faster */
+            p->careful |= near;
+            drop_unit(t, pc.v);
+            drop_end(t);
+            t->stats.changed++;
         }
     }
-    return more;
-}
-
-void translate_drop(struct translator *t, u64 start, u64 end)
-{
-    bool any = false;
-    for (u32 i = 0; i < t->places.cap; i++) {
-        struct place *p = &t->places.v[i];
-        p->dropping = p->pc && ((p->pc >= start && p->pc < end) ||
-                                (p->unit && touches(t, p->unit - 1, start, end)));
-        any |= p->dropping;
-    }
-    if (!any)
-        return;
-    while (unlink_exits(t))
-        ;
-    for (u32 i = 0; i < t->places.cap; i++) {
-        struct place *p = &t->places.v[i];
-        if (!p->dropping)
-            continue;
-        unpublish(t, p);
-        t->stats.dropped += p->unit != 0;
-        p->unit = p->entry = p->inner = p->door = p->landing = 0;
-        p->dropping = false;
-    }
-    t->ahead.n = t->ahead_next = 0;
+    return translate_pc(t, pc, BY_LINK, e);
 }
 
 bool translate_ahead(struct translator *t)
 {
-    while (t->ahead_next < t->ahead.n && t->ahead_budget) {
+    while (t->ahead_next < t->ahead.n && t->ahead_budget && has_room(t, 2 * UNIT_ROOM)) {
         u64 pc = t->ahead.v[t->ahead_next++];
         struct err ignored;
         if (places_get(&t->places, pc)->unit)
@@ -379,6 +393,11 @@ bool translate_ahead(struct translator *t)
     return false;
 }
 
+bool translator_is_full(const struct translator *t)
+{
+    return t->is_full;
+}
+
 const struct unit_table *translator_table(const struct translator *t)
 {
     return &t->table;
@@ -388,6 +407,6 @@ struct translate_stats translator_stats(const struct translator *t)
 {
     struct translate_stats s = t->stats;
     const u8 *cache = t->config.wire + WIRE_CACHE_OFF;
-    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->cold.p - (cache + HOT_SIZE));
+    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->cold.p - (cache + t->cold_at));
     return s;
 }

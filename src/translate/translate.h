@@ -13,18 +13,35 @@
 struct guest_points {
     u64 start;    /* first entry, from the exec stop */
     u64 exit;     /* r11 = exit id */
-    u64 gate;     /* r11 = cache address to go on at */
-    u64 state;    /* the same, and write a state record */
+    u64 gate;     /* r11 = struct gate */
+    u64 state;    /* r11 = exit id; a segment base has changed */
     u64 indirect; /* a jump or call missed; its target and the program's r10 are in the thread block
                    */
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
+    u64 stale;    /* r11 = struct gate; the unit's bytes are not what they were */
 };
+
+/* What may become of code: nothing without our being told, or anything at any moment. */
+enum code_kind { CODE_NONE, CODE_STABLE, CODE_VOLATILE };
 
 struct translate_config {
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
     void *ctx;
+    /* Which kind of code is at pc; NULL if all of it is stable. */
+    enum code_kind (*kind)(void *ctx, u64 pc);
+    /* A translation begins: volatile code must be read anew. NULL if there is none. */
+    void (*begin)(void *ctx);
+    /* What the threads of the program must know; all NULL if there are none.
+     * dropped: units are gone; whoever is outside the cache must look for his way anew.
+     * settle:  return when nobody fills the jump tables with what he read in the index before.
+     * stop:    return when no thread is in the cache, and let none in; false if one does not leave.
+     * go:      let them in again. */
+    void (*dropped)(void *ctx);
+    void (*settle)(void *ctx);
+    bool (*stop)(void *ctx);
+    void (*go)(void *ctx);
     u8 *wire; /* our mapping of the shared pages, WIRE_SIZE bytes */
     u64 base; /* where the program maps them */
     u64 jump; /* where the program maps the jump tables, below 2 GB */
@@ -34,12 +51,13 @@ struct translate_config {
     bool no_ahead;  /* stress: translate only what is asked for */
     bool all_gates; /* stress: no link goes behind a gate */
     bool strict;    /* returns are jumps: no cache address is ever written to the program's stack */
+    u32 cache_size; /* how much of the cache to use; 0 for all of it */
     u32 unit_insns; /* the most instructions in a unit; 0 for the default */
     u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */
 };
 
 struct translate_stats {
-    u64 dropped, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -57,12 +75,44 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
 /* The same for what an exit leads to; links the exit. The exit id comes from the program: it is
  * checked. */
 struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e);
-/* The code in start .. end - 1 is gone or changed: forget its units, so that whoever comes there next
- * asks again. Their numbers stay, for the records that name them. */
+/* The same for a volatile unit that found itself changed, or the stack pointer too near to it: it is
+ * translated anew from the bytes that are there now. */
+struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rsp, struct err *e);
+/* The code in the pages of start .. end - 1 is gone or changed: forget what depends on it, so that
+ * whoever comes there next asks again. The units' numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
+/* What a fault in the cache means to the program. */
+struct fault {
+    u64 pc;   /* the instruction */
+    u32 unit; /* and what was recorded up to it: */
+    u16 insns, refs, slots;
+    bool r10_saved;   /* the program's r10 is in the thread block */
+    bool record_done; /* the record is written and the pointer behind it */
+    bool is_check;    /* the code cannot even be read: the program has not come to it */
+    bool is_return;   /* not the program's fault: its return goes on at the target in the block */
+    u8 trap_len;      /* of an instruction that may trap, which is reported behind it; else 0 */
+    u8 n_loans, loan[4]; /* registers whose values are in the spill slots */
+    struct rep_fault {
+        u8 refs;   /* of a rep instruction, 0 if it is none */
+        u8 count;  /* slot of the count before it */
+        u8 n_last; /* slots that it would have stored behind itself, from these registers */
+        struct last_slot {
+            u8 slot, reg;
+        } last[2];
+    } rep;
+};
+/* Look up a cache address; false if no instruction of the program runs there. */
+bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f);
+/* Forget all units, and begin anew with an empty cache; false with a sentence if that cannot be. Done
+ * whenever the cache is full. */
+bool translate_flush(struct translator *t, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
 
+/* Which bits of a target index the jump tables; the threads' own grow with it. */
+u64 translator_jump_mask(const struct translator *t);
+/* Is there no room for any other unit, and never will be? */
+bool translator_is_full(const struct translator *t);
 const struct unit_table *translator_table(const struct translator *t);
 struct translate_stats translator_stats(const struct translator *t);
 

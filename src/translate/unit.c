@@ -148,8 +148,7 @@ static const char *ref_fault(const struct ref *r)
     return special_ref_fault(r);
 }
 
-/* The slots that the decoder may look at for a sound reference. */
-static u32 ref_slots(const struct ref *r)
+u32 unit_ref_slots(const struct ref *r)
 {
     u32 n = MAX(term_slots(r->a), term_slots(r->b));
     n = MAX(n, MAX(term_slots(r->x), MAX(term_slots(r->y), term_slots(r->z))));
@@ -186,7 +185,7 @@ static const char *insn_refs_fault(const struct ref *refs, u32 at, u32 n, u32 in
             return "a reference belongs to another instruction";
         if (!pairing_is_sound(r, n - i - 1))
             return "a reference is paired with nothing";
-        u32 slots = ref_slots(r);
+        u32 slots = unit_ref_slots(r);
         if (slots > TERM_SLOT_LIMIT)
             return "a reference has an impossible slot";
         p->slots = (u8)MAX(p->slots, slots);

@@ -108,6 +108,8 @@ struct unit_table {
     VEC(u8) code;
 };
 
+/* The slots that the decoder may look at for a sound reference. */
+u32 unit_ref_slots(const struct ref *r);
 void unit_table_fini(struct unit_table *t);
 /* Check that every index points inside the table and every field is in range: a table from a file
  * is input. */

@@ -4,7 +4,7 @@
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 /* One memfd holds everything both sides share; the program maps its parts side by side at one base
  * address, close enough to the executable that emitted code reaches its data, and each part to the
@@ -18,12 +18,14 @@
 #define WIRE_GUEST_OFF  0x0
 #define WIRE_GUEST_SIZE 0x20000
 #define WIRE_CTL_OFF    (WIRE_GUEST_OFF + WIRE_GUEST_SIZE)
-#define WIRE_CTL_SIZE   0x10000
+#define WIRE_CTL_SIZE   0x140000
 #define WIRE_THREAD_OFF (WIRE_CTL_OFF + WIRE_CTL_SIZE)
-/* One thread's block; what the struct leaves is its guest stack, growing down. */
+/* One thread's block: the struct, then the stack on which the kernel starts our signal handler, then
+ * the guest's own stack, both growing down. Its address is a multiple of its size, so that the
+ * handler finds it from the stack pointer. */
 #define WIRE_THREAD_SIZE 0x10000
 #define WIRE_THREADS     512
-#define WIRE_INDEX_OFF   0x2100000
+#define WIRE_INDEX_OFF   0x2200000
 #define WIRE_INDEX_LOG2  20
 #define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
 #define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
@@ -39,6 +41,8 @@
 #define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
 #define WIRE_BUF_AREA    0x9000000ul
 #define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
+/* The host keeps a page of its own right before its mapping. */
+#define WIRE_NODE_ROOM 4096
 
 /* The thread block, addressed through gs. The first 64 bytes are what hot code touches. */
 #define T_LIMIT   0x00 /* the gate: a unit may run while the record pointer is not above this */
@@ -59,11 +63,15 @@
 #define T_RESULT  0x68 /* a system call's result on its way back */
 /* Set around a call that makes a task: the block of the thread it will be, or 1 for a task that is
  * to run natively and clears this when it needs us no more. */
-#define T_CLONING   0x70
-#define T_JUMP_MASK 0x78  /* which bits of a target index the jump table */
-#define T_REGS      0x80  /* the 16 general registers in hardware order; slot 11 is unused */
-#define T_IN_USE    0x110 /* 32 bits; cleared last of all when a thread ends */
-#define T_STACK_TOP WIRE_THREAD_SIZE
+#define T_CLONING           0x70
+#define T_JUMP_MASK         0x78 /* which bits of a target index the jump table */
+#define T_REGS              0x80 /* the 16 general registers in hardware order; slot 11 is unused */
+#define T_IN_USE            0x110 /* 32 bits; cleared last of all when a thread ends */
+#define T_INSIDE            0x118 /* the epoch in which it entered the cache; 0 while it is outside */
+#define T_PENDING           0x120 /* 32 bits; signals to deliver now: no system call may be begun */
+#define T_SIGNAL_STACK      0x2000
+#define T_SIGNAL_STACK_SIZE 0x7000
+#define T_STACK_TOP         WIRE_THREAD_SIZE
 
 /* Units within one such block of code may follow each other without passing a gate; a buffer keeps
  * room for all that a block and one more unit can store: at worst a 5-byte instruction stores 160

@@ -23,12 +23,76 @@ enum record_id {
     EXIT_ID_LIMIT = 1 << 24,
 };
 
-enum { RECORD_state_slots = 4, RECORD_syscall_slots = 3, RECORD_native_slots = 2 };
+enum {
+    RECORD_state_slots = 4,
+    RECORD_syscall_slots = 3,
+    RECORD_native_slots = 2,
+    RECORD_signal_slots = 4,
+    RECORD_sigreturn_slots = 2,
+    RECORD_stepped_slots = 3,
+    RECORD_lost_slots = 2,
+    RECORD_ANY_SLOTS = 255,
+    PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
+};
+
+/* The result of a system call that a signal kept from beginning: it will be made again. */
+#define RESULT_RESTARTED ((u64)-512)
 
 /* Why a thread left for native code, in a native record. */
 enum native_reason {
     NATIVE_host_gone = 1, /* nobody answers requests any more */
-    NATIVE_refused,       /* the host could not translate; it explains on its own side */
+    NATIVE_refused, /* the host could not take the process over; it explains on its own side */
+    NATIVE_full,    /* there are more units than can be numbered */
+    NATIVE_dying,   /* of a signal, by the kernel's hand */
+};
+
+/* Instead of a cache address: nothing more can be translated, go on natively for good. */
+#define ANSWER_LEAVE 1ull
+
+/* What the host answers to a fault. */
+enum fault_answer {
+    FAULT_UNKNOWN, /* not at an instruction of the program */
+    FAULT_AT,      /* t->pc and the registers are the program's at the instruction */
+    FAULT_CHECK,   /* not the program's yet: its code at t->pc cannot be read */
+    FAULT_RETURN, /* not the program's: a return slot that cannot be written; t->pc is where it goes */
+};
+
+/* A signal as it arrived. */
+struct arrived {
+    u32 sig;
+    u32 made;             /* by us, as the kernel would: no instruction faults again */
+    u64 err, trapno, cr2; /* of the kernel's frame */
+    u64 info[16];
+};
+enum {
+    ARRIVED_DEFERRED,                 /* waits for a gate; the kernel blocks all others meanwhile */
+    ARRIVED_SENT,                     /* reserved signals that somebody sent, one of each */
+    ARRIVED_FAULT = ARRIVED_SENT + 6, /* of the instruction at t->pc */
+    ARRIVED_LIMIT,
+};
+
+/* The program's signal actions, as it sees them; shared as the kernel shares its own. */
+struct action {
+    u64 handler, flags, restorer, mask;
+};
+struct sighand {
+    u32 users; /* threads; 0: free */
+    u32 lock;
+    struct action action[64];
+};
+enum { SIGHANDS = WIRE_THREADS };
+
+/* What a task is to the one that made it. */
+enum task_kind {
+    TASK_thread, /* a thread of the same process */
+    TASK_sharer, /* another process on the same memory: vfork and its like */
+    TASK_fork,   /* another process on a copy: it gets shared pages of its own */
+};
+
+/* What kind of image a thread is about to become. */
+enum exec_kind {
+    EXEC_plain,
+    EXEC_privileged, /* its file gives privileges that a traced task would not get */
 };
 
 enum request_state { REQ_IDLE, REQ_POSTED, REQ_ANSWERED };
@@ -53,17 +117,60 @@ struct thread {
     u64 regs[16];
     u64 more_spill[2];
     u32 in_use;  /* claimed by whoever makes the thread, cleared by the thread itself */
-    u32 started; /* the thread runs on this block: its maker may go on */
+    u32 made;    /* enum task_kind */
+    u64 inside;  /* guest writes, host reads */
+    u32 pending; /* bit i: arrived[i] is to be delivered at the next gate */
+    u32 looking; /* it reads the index to fill the jump tables; guest writes, host reads */
+    u64 known;   /* the epoch that `resume` is of; the guest's own */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
     u64 req_arg, req_end;
     u64 answer;
+    u64 answer_epoch; /* the epoch that the answer is of */
 
-    u32 buffer; /* index of the buffer in use */
-    u32 block;  /* which of the blocks this is */
-    u32 number; /* of the thread, from 0; blocks are used again, numbers are not */
-    u32 pad;
+    u32 buffer;   /* index of the buffer in use, or NO_BUFFER */
+    u32 block;    /* which of the blocks this is */
+    u32 number;   /* of the thread, from 0; blocks are used again, numbers are not. NO_NUMBER once
+                      whoever is entitled to has begun to give the block back */
+    u32 tid, pid; /* as the task sees itself */
+    u32 held;     /* signals are blocked while a task is made; task_mask is the program's mask */
+    u32 execing;  /* the host was told of the execve */
+    u32 made_by;  /* pid of the task that made this one */
+    u32 made_number; /* number of the last task that this one made */
+    u64 made_flags; /* ... and the flags of its clone, which the program may since have overwritten */
+    u64 task_mask;
+
+    /* Signals; see guest/signal.c. */
+    u32 sighand;   /* index of the actions */
+    u32 stepping;  /* one instruction runs natively, then we are back */
+    u32 traced;    /* the program has set its trap flag: it runs by steps */
+    u32 shares;    /* the task being made shares our actions, and is to run natively */
+    u32 no_clock;  /* the program has made rdtsc a fault */
+    u32 strict;    /* strict seccomp: see guest/seccomp.c */
+    u64 blocked;   /* reserved signals the program blocks */
+    u64 mask;      /* the program's mask while one signal is deferred */
+    u64 base_mask; /* the mask in force when it arrived: another one in sigsuspend and its kin */
+    u64 call_mask; /* the mask that the system call being made sets for its time */
+    u32 has_call_mask;
+    u32 swapped; /* register + 1 whose argument was replaced for the system call being made */
+    u64 swapped_value;
+    u64 old_blocked;
+    u64 room;   /* a mapping of ours for the time of the call, 0 if none */
+    u64 arg[4]; /* what replaced arguments point to */
+    struct {
+        u64 sp;
+        u32 flags, pad;
+        u64 size;
+    } stack;            /* the program's alternate stack */
+    u64 xfeatures;      /* which vector state the kernel saves in a frame, */
+    u32 xsize, xextent; /* its size, and with the word behind it */
+    u16 selectors[4];   /* cs, gs, fs, ss as the kernel shows them */
+    struct arrived arrived[ARRIVED_LIMIT];
+    struct {
+        u32 unit;
+        u16 insns, refs, slots, pad;
+    } partial; /* the host's answer: what the unit that faulted has recorded */
     /* For --stats; summed over all who used the block. */
     u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls;
 };
@@ -76,16 +183,14 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
 #define BUFFER_RING         1024
 #define CODE_RANGES         128
+#define NO_BUFFER           0xffffffffu
+#define NO_NUMBER           0xffffffffu
 
 /* The buffers' owner protocol: a set bit in `free` is a zeroed buffer; a guest claims it, fills it,
  * sets its length and pushes its number into the ring; the host drains the ring in order, zeroes,
  * sets the bit again. */
 struct control {
-    union {
-        u32 host_life; /* the lock word of a robust mutex the host holds; the kernel marks it when
-                          the host dies */
-        u64 room[8];
-    };
+    u32 host_life;    /* the word of a lock that the host holds; the kernel marks it when it dies */
     u32 events;       /* enum events_level: what units record */
     u32 spin;         /* how long to spin before sleeping, in pauses */
     u32 bell;         /* futex; counts requests posted */
@@ -95,25 +200,48 @@ struct control {
     u32 free_bell;    /* futex; rung when waiting threads may go on */
     u32 guest_waits;  /* threads waiting for the window */
     u32 buffer_size;
+    u32 drops;     /* nonzero: a thread that would have to wait drops its records instead */
     u32 window;    /* how many buffers may be on their way */
     u32 threads;   /* thread numbers given out */
     u32 blocks;    /* blocks ever used are below this */
-    u32 untraced;  /* tasks that run natively: no block was free, or they are processes */
+    u32 follow;    /* whether processes that the program makes are to be traced */
+    u32 untraced;  /* tasks that run natively: no block was free, or processes are not followed */
+    u32 tracer;    /* pid that must be allowed to trace (Yama), or 0 */
+    u32 exited;    /* 256 + status, once the process has called exit_group */
+    u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
+    u64 epoch;     /* raised when units are dropped; odd while all of them are. See epoch.c */
+    u64 brk;       /* the program's break, as of the last call that asked for it */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
-    u64 n_waits;   /* how often a thread had to wait for the window */
-    u32 n_code;    /* mappings with code: changes of these are told; above the limit, all are */
+    u64 lost_buffers, lost_bytes; /* dropped */
+    u64 n_waits;                  /* how often a thread had to wait for the window */
+    u32 n_code; /* mappings with code: changes of these are told; above the limit, all are */
     struct {
         u64 start, end;
     } code[CODE_RANGES];
+    struct sighand sighand[SIGHANDS];
     u64 asking[WIRE_THREADS / 64];            /* bitmap of blocks with a request posted */
     u64 free[(BUFFER_COUNT_LIMIT + 63) / 64]; /* bitmap of free buffers */
     u64 ring[BUFFER_RING];                    /* (sequence + 1) << 16 | buffer, release-stored */
     u32 length[BUFFER_COUNT_LIMIT];           /* bytes used, when published */
-    u32 owner[BUFFER_COUNT_LIMIT];            /* thread number + 1 while claimed, 0 when free */
+    struct {
+        u32 number; /* thread number + 1 while claimed, 0 when free */
+        u32 tid, pid;
+    } owner[BUFFER_COUNT_LIMIT];
 };
 _Static_assert(BUFFER_COUNT_LIMIT <= BUFFER_RING, "all threads may hand over at once");
+
+/* The parts of the shared pages as the program maps them, MAPPED(offset, size, PROT_...); the jump
+ * tables, which are elsewhere, not among them. The pages that threads live in come last: a forked
+ * child replaces all of them, and these are under its feet. */
+#define WIRE_PARTS(MAPPED)                         \
+    MAPPED(WIRE_INDEX_OFF, WIRE_INDEX_SIZE, 1)     \
+    MAPPED(WIRE_TARGET_OFF, WIRE_TARGET_SIZE, 1)   \
+    MAPPED(WIRE_CACHE_OFF, WIRE_CACHE_SIZE, 1 | 4) \
+    MAPPED(WIRE_BUF_OFF, WIRE_BUF_AREA, 1 | 2)     \
+    MAPPED(WIRE_GUEST_OFF, WIRE_GUEST_SIZE, 1 | 4) \
+    MAPPED(WIRE_CTL_OFF, (u64)(WIRE_INDEX_OFF - WIRE_CTL_OFF), 1 | 2)
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 
@@ -125,6 +253,13 @@ struct index_entry {
     u32 entry;   /* unit entry */
     u32 door;    /* entry for indirect jumps and calls, which verifies rcx == pc; 0 if none yet */
     u32 landing; /* the same for returns */
+    u32 pad;
+};
+
+/* Behind the stub of a gate: which unit it is. */
+struct gate {
+    u64 pc;
+    s32 entry; /* the unit's entry, relative to this */
     u32 pad;
 };
 
@@ -155,6 +290,10 @@ _Static_assert(offsetof(struct thread, jump_mask) == T_JUMP_MASK, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
+_Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
+_Static_assert(sizeof(struct thread) <= T_SIGNAL_STACK, "layout");
+_Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
+_Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
 _Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
 

@@ -6,6 +6,7 @@ Each case is a function; its name is the claim. A case works in a directory of i
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import re
 import shlex
@@ -331,6 +332,7 @@ def command_line_that_means_nothing_is_a_usage_error(room):
     room.refuses("record", "-o", status=2, says="-o")
     room.refuses("record", "--frobnicate", "--", "/bin/true", status=2, says="--frobnicate")
     room.refuses("record", "--events=everything", "--", "/bin/true", status=2, says="everything")
+    room.refuses("record", "--follow=perhaps", "--", "/bin/true", status=2, says="perhaps")
     room.refuses("record", "--sink=kitchen", "--", "/bin/true", status=2, says="kitchen")
     room.refuses("dump", "--format=xml", trace, status=2, says="xml")
     room.refuses("dump", "--limit", status=2, says="limit")
@@ -394,6 +396,184 @@ def gait_killed_lets_the_program_finish(room):
         child.kill()
         child.wait()
         wait_until(lambda: out.read_bytes() == b"on\n1009\n",
+                   lambda: f"gait killed after {delay} s: the program printed only {out.read_bytes()!r}")
+
+
+# Says "on", works through much more than all buffers hold, says "off".
+WORK = '$| = 1; print "on\\n"; my %h; $h{$_ % 1009} += $_ for 1..1000000; print "off\\n"'
+
+
+def stop_gait(room, *options):
+    """Record WORK, stop gait in the middle; what the program had said when gait went on, and gait's end."""
+    out = room.place / "out"
+    with open(out, "wb") as stdout:
+        child = subprocess.Popen([room.gait, "record", "--events=control", *options, "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK],
+                                 cwd=room.place, stdout=stdout, stderr=subprocess.PIPE)
+    wait_until(lambda: out.read_bytes(), lambda: "the program did not start")
+    time.sleep(0.3)
+    os.kill(child.pid, signal.SIGSTOP)
+    time.sleep(4)
+    said = out.read_bytes()
+    os.kill(child.pid, signal.SIGCONT)
+    try:
+        errors = child.communicate(timeout=SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        child.kill()
+        raise Failed("stopped and continued, gait did not end") from None
+    if child.returncode or out.read_bytes() != b"on\noff\n":
+        raise Failed(f"stopped and continued, gait ended with {child.returncode}: {errors.decode()}")
+    return said, errors.decode()
+
+
+@case
+def gait_stopped_makes_the_program_wait_and_loses_nothing(room):
+    said, errors = stop_gait(room)
+    if said != b"on\n" or errors:
+        raise Failed(f"while gait was stopped the program said {said!r}; then gait said {errors!r}")
+    room.passes("verify", "x.gait")
+    if json.loads(room.passes("info", "--json", "x.gait").stdout)["lost_buffers"]:
+        raise Failed("buffers were lost")
+
+
+@case
+def overflow_drop_counts_what_it_drops(room):
+    slow = {**os.environ, "GAIT_STRESS": "lazy,tinybuf"}
+    done = room.run("record", "--events=control", "--overflow=drop", "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK, env=slow)
+    lost = json.loads(room.run("info", "--json", "x.gait").stdout)["lost_buffers"]
+    require(done.returncode == 0 and done.stdout == b"on\noff\n" and lost and f"{lost} buffers" in done.stderr, done,
+            f"{lost} buffers lost, stderr {done.stderr!r}")
+    done = room.run("verify", "x.gait")
+    require(done.returncode == 0 and "has gaps" in done.stderr, done, "the trace with gaps does not verify")
+
+
+@case
+def program_killed_keeps_what_it_recorded(room):
+    for delay in (0.05, 0.2, 0.5):
+        child = subprocess.Popen([room.gait, "record", "--events=control", "-o", "x.gait", "--", "/usr/bin/perl", "-e", ";".join([WORK] * 30)],
+                                 cwd=room.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child.stdout.readline()
+        time.sleep(delay)
+        subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=True)
+        errors = child.communicate(timeout=SECONDS)[1]
+        if child.returncode != -signal.SIGKILL or errors:
+            raise Failed(f"the program was killed, gait ended with {child.returncode}: {errors.decode()}")
+        room.passes("verify", "x.gait")
+        info = json.loads(room.passes("info", "--json", "x.gait").stdout)
+        if info["ending"] != "signal" or info["status"] != 9 or info["instructions"] < 1000000:
+            raise Failed(f"the trace of a killed program says {info}")
+
+
+def tree(room, trace):
+    """The processes of a trace, as gait info tells them."""
+    room.passes("verify", trace)
+    return json.loads(room.passes("info", "--json", trace).stdout)["processes"]
+
+
+@case
+def processes_are_followed(room):
+    done = room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", "ls / | wc -l; (echo b; echo a) | sort", status=0)
+    alone = subprocess.run(["/bin/sh", "-c", "ls / | wc -l; (echo b; echo a) | sort"], capture_output=True, check=True)
+    require(done.stdout == alone.stdout, done, "the pipelines print something else")
+    made = tree(room, "x.gait")
+    hows = [p["how"] for p in made]
+    require(hows.count("command") == 1 and hows.count("fork") == 4 and hows.count("exec") == 3, done, f"made {hows}")
+    require(all(p["instructions"] > 1000 and not p["untraced"] for p in made), done, "a process has no records")
+    names = sorted(p["arguments"][0] for p in made if p["how"] == "exec")
+    require(names == ["ls", "sort", "wc"], done, f"the images are {names}")
+
+
+@case
+def follow_no_leaves_processes_alone(room):
+    done = room.passes("record", "--follow=no", "-o", "x.gait", "--", "/bin/sh", "-c", "ls / | wc -l; exec /bin/true")
+    require(len(tree(room, "x.gait")) == 1, done, "there is more than one process")
+    info = json.loads(room.passes("info", "--json", "x.gait").stdout)
+    require(info["untraced_tasks"] == 2, done, f"{info['untraced_tasks']} untraced tasks, expected 2")
+
+
+@case
+def child_of_32_bits_runs_natively_and_is_told(room):
+    child = room.path("elf32", elf32(), 0o755)
+    if subprocess.run([child], check=False, capture_output=True).returncode:
+        raise Skipped("this kernel runs no 32-bit programs")
+    done = room.refuses("record", "-o", "x.gait", "--", "/bin/sh", "-c", f"{child}; exit 4", status=4, says="untraced")
+    made = tree(room, "x.gait")
+    require([p["how"] for p in made][2:] == ["exec"], done, "there should be a child and its exec")
+    require("64-bit" in (made[2]["untraced"] or ""), done, "the 32-bit image is not told")
+
+
+@case
+def image_with_privileges_keeps_them(room):
+    if os.geteuid() != 0:
+        raise Skipped("only root can make a set-user-ID program")
+    room.place.chmod(0o755)
+    shutil.copy("/usr/bin/id", room.place / "id")
+    os.chown(room.place / "id", 1, 1)
+    (room.place / "id").chmod(0o4755)
+    done = room.refuses("record", "-o", "x.gait", "--", "/bin/sh", "-c", "./id -u; ./id -u", status=0, says="untraced")
+    require(done.stdout == b"1\n1\n", done, f"the program ran as {done.stdout}")
+    made = tree(room, "x.gait")
+    told = [p for p in made if "privileges" in (p["untraced"] or "")]
+    require(len(told) == 2, done, f"{len(told)} processes are told to be privileged, expected 2")
+
+
+@case
+def processes_in_another_pid_namespace_are_followed(room):
+    argv = ["unshare", "-p", "--fork", "--mount-proc", "/bin/sh", "-c", "ls / | wc -l; exec /bin/sh -c 'echo $$'"]
+    alone = subprocess.run(argv, capture_output=True, check=False)
+    if alone.returncode:
+        raise Skipped("cannot make a pid namespace")
+    done = room.passes("record", "-o", "x.gait", "--", *argv)
+    require(done.stdout == alone.stdout, done, "prints something else")
+    made = tree(room, "x.gait")
+    require(len(made) == 8 and not any(p["untraced"] for p in made), done, f"{len(made)} processes")
+    require(sorted(p["pid"] for p in made)[:3] == [1, 1, 1], done, "pids are not those of the namespace")
+
+
+@case
+def process_of_a_trace_can_be_dumped_alone(room):
+    done = room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", "/bin/true; exit 0")
+    made = tree(room, "x.gait")
+    lines = [len(room.passes("dump", "--process", str(p["number"]), "--format=lackey", "x.gait").stdout.splitlines())
+             for p in made]
+    events = [p["instructions"] + p["loads"] + p["stores"] + p["modifies"] for p in made]
+    require(lines == events, done, f"dumps {lines} lines for {events} events")
+    room.refuses("dump", "--process", str(len(made)), "x.gait", says="no process")
+    room.refuses("dump", "--process=first", "x.gait", status=2, says="process")
+
+
+@case
+def program_stopped_while_it_starts_another_goes_on(room):
+    script = "for i in 1 2 3 4 5 6 7 8; do /bin/true; done; echo done"
+    child = subprocess.Popen([room.gait, "record", "-o", "x.gait", "--", "/bin/sh", "-c", script], cwd=room.place,
+                             stdout=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + SECONDS
+    while child.poll() is None:
+        if time.monotonic() > deadline:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise Failed("stopped and continued, the program did not end")
+        for sig in (signal.SIGTSTP, signal.SIGCONT):
+            try:
+                os.killpg(child.pid, sig)
+            except ProcessLookupError:
+                break
+            time.sleep(0.01)
+    if child.stdout.read() != b"done\n" or child.returncode:
+        raise Failed(f"stopped and continued, the program ended with {child.returncode}")
+    room.passes("verify", "x.gait")
+
+
+@case
+def gait_killed_lets_a_tree_of_processes_finish(room):
+    script = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); (exit 0); /bin/true; done; echo done"
+    for delay in (0.1, 0.3, 0.6):
+        out = room.place / f"out{delay}"
+        with open(out, "wb") as stdout:
+            child = subprocess.Popen([room.gait, "record", "-o", "x.gait", "--", "/bin/sh", "-c", script],
+                                     cwd=room.place, stdout=stdout, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        child.kill()
+        child.wait()
+        wait_until(lambda: out.read_bytes() == b"done\n",
                    lambda: f"gait killed after {delay} s: the program printed only {out.read_bytes()!r}")
 
 

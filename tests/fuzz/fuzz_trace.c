@@ -25,7 +25,7 @@ static void put_chunks(struct store_writer *w, const u8 *p, size_t left)
     while (left >= 3) {
         size_t n = p[1] | (size_t)p[2] << 8;
         n = MIN(n, left - 3);
-        store_append(w, p[0] % 8, p[0] / 8, p + 3, n, &e);
+        store_append(w, p[0] % 16, p[0] / 16, p + 3, n, &e);
         p += 3 + n;
         left -= 3 + n;
     }

@@ -51,6 +51,13 @@ static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
     return n;
 }
 
+/* Pieces of 64 bytes take turns. */
+static enum code_kind kind(void *ctx, u64 pc)
+{
+    (void)ctx;
+    return pc & 64 ? CODE_STABLE : CODE_VOLATILE;
+}
+
 static void *reserve(size_t n)
 {
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -86,7 +93,7 @@ static void move_to(u64 base)
     t->cache = base + WIRE_CACHE_OFF;
     t->hot.to_app = t->cold.to_app = (s64)(base - (u64)(uintptr_t)wire);
     *g = (struct guest_points){base + 0x100, base + 0x200, base + 0x300, base + 0x400,
-                               base + 0x500, base + 0x600, base + 0x700};
+                               base + 0x500, base + 0x600, base + 0x700, base + 0x800};
 }
 
 static void begin(const u8 *head)
@@ -97,6 +104,8 @@ static void begin(const u8 *head)
     t->links.n = t->ahead.n = t->ahead_next = 0;
     t->ahead_budget = t->n_chained = 0;
     places_fini(&t->places);
+    pages_fini(&t->pages);
+    t->first_exit = 0;
     memset(&t->stats, 0, sizeof t->stats);
     struct translate_config *c = &t->config;
     c->events = head[0] % 3;
@@ -104,6 +113,7 @@ static void begin(const u8 *head)
     c->no_link = head[0] & 8;
     c->all_gates = head[0] & 16;
     c->no_ahead = head[0] & 32;
+    c->kind = head[0] & 64 ? kind : NULL;
     c->unit_insns = head[1] & 15;
     c->unit_blocks = head[1] >> 4;
     move_to(places[head[2] % ARRAY_LEN(places)].base);
@@ -163,7 +173,7 @@ static bool decode(u64 at, struct piece *p)
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, from, (size_t)(end - from), &p->z, p->op));
 }
 
-static void mark(const struct piece *p)
+static void mark_piece(const struct piece *p)
 {
     u8 *s = seen + (p->at - t->cache);
     for (u32 i = 0; i < p->z.length; i++) {
@@ -177,7 +187,7 @@ static bool is_guest_point(u64 at)
 {
     const struct guest_points *g = &t->config.guest;
     return at == g->exit || at == g->gate || at == g->state || at == g->indirect || at == g->landing ||
-           at == g->syscall;
+           at == g->syscall || at == g->stale;
 }
 
 static void follow(const struct piece *p)
@@ -198,7 +208,7 @@ static void follow(const struct piece *p)
             vec_push(&todo, to);
         else if (!is_guest_point(to))
             fault(p->at, "a branch to nowhere");
-        goes_on |= to == t->config.guest.syscall || to == t->config.guest.state;
+        goes_on |= to == t->config.guest.syscall;
     }
     if (goes_on)
         vec_push(&todo, behind);
@@ -244,7 +254,7 @@ static void check_emitted(void)
             continue;
         if (!decode(at, &p))
             fault(at, "not an instruction, or not in emitted code");
-        mark(&p);
+        mark_piece(&p);
         check_registers(&p);
         follow(&p);
     }

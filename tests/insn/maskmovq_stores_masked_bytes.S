@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* maskmovq stores each byte at rdi whose mask byte has its top bit set. */
+/* maskmovq stores each byte at rdi whose mask byte has its top bit set, wherever the top of the x87 stack is. */
 #include "case.h"
 CASE
     lea rdi, [rip + zeros]
     movq mm0, [rip + data + 16]             # expect: L data+16,8
     movq mm1, [rip + mask]                  # expect: L mask,8
+    maskmovq mm0, mm1                       # expect: [i=1,6] S zeros+i,1
+    fincstp
     maskmovq mm0, mm1                       # expect: [i=1,6] S zeros+i,1
     emms
 CHECK

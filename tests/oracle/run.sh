@@ -29,7 +29,10 @@ SQL
 ${CC:-gcc} -O2 -static -o "$work/static" "$root/tests/programs/mixed.c" -lm || exit 2
 ${CC:-gcc} -O2 -static-pie -o "$work/static-pie" "$root/tests/programs/mixed.c" -lm || exit 2
 ${CC:-gcc} -O2 -o "$work/lines" "$root/tests/programs/lines_without_branches.c" || exit 2
+${CC:-gcc} -O2 -o "$work/generated" "$root/tests/programs/generated_code_is_traced.c" || exit 2
 ${CC:-gcc} -O2 -o "$work/dynamic" "$root/tests/programs/mixed.c" -lm || exit 2
+
+${CC:-gcc} -O2 -o "$work/faults" "$root/tests/programs/faults_and_handlers.c" || exit 2
 
 judge() {
     if "$root/tests/oracle/compare.sh" "$@"; then
@@ -42,11 +45,15 @@ judge() {
 judge static -- "$work/static"
 judge static-pie -- "$work/static-pie"
 judge lines-without-branches -- "$work/lines"
+judge faults -- "$work/faults"
+judge generated-code -- "$work/generated"
 judge true -- /bin/true
 judge ls -- /bin/ls -l "$work/folder"
 judge gzip -- /bin/gzip -c "$work/text"
 if [ "${1:-small}" = all ]; then
     judge dynamic -- "$work/dynamic"
+    "$root/build/state/random_state" make 1 300 "$work/sequences" >/dev/null || exit 2
+    judge random-sequences -- "$root/build/state/random_state" run "$work/sequences" "$work/results"
     ORACLE_INPUT=$work/script.sql judge sqlite3 -- /usr/bin/sqlite3 :memory:
     judge perl -- /usr/bin/perl -e 'my %h; $h{$_ % 17} .= chr(65 + $_ % 26) for 1..500; print join(",", map {"$_=$h{$_}"} sort keys %h), "\n"; print scalar(grep {/A.*B/} values %h), "\n"'
     judge lua -- /usr/bin/lua5.4 -e 'local t = {} for i = 1, 500 do t[i] = (i * 7919) % 503 end table.sort(t) print(#t, t[1], t[250], string.rep("x", 20):gsub("x", "yz"))'

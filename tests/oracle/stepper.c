@@ -461,8 +461,9 @@ static bool is_fault(int sig, const siginfo_t *info)
 }
 
 /*
- * The step stopped with another signal, before it ran anything. A fault ends the instruction; a
- * rep instruction interrupted from outside keeps its iterations and goes on after the handler.
+ * The step stopped with another signal, before it ran anything. A fault ends the instruction, with
+ * the iterations of a rep that it has done; a rep instruction interrupted from outside goes on
+ * after the handler.
  */
 static void settle_signal(struct stepper *s)
 {
@@ -470,7 +471,9 @@ static void settle_signal(struct stepper *s)
     siginfo_t info;
 
     if (ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) == 0 && is_fault(sig, &info)) {
-        s->out.now = s->out.certain;
+        /* Iterations that were done before the fault stay. */
+        s->out.now = s->rep_pc ? s->out.step : s->out.certain;
+        out_commit(&s->out);
         s->rep_pc = 0;
     } else {
         s->out.now = s->out.step;

@@ -14,10 +14,10 @@ enum { PAGE = 4096, FILES = 3 };
 /* A page of code that returns a number: mov eax, n; ret; with a loop in front, so that units link. */
 static int code_file(int n)
 {
-    unsigned char code[PAGE] = {0xb9, 10, 0, 0, 0,  /* mov ecx, 10 */
-                                0xff, 0xc9,         /* dec ecx */
-                                0x75, 0xfc,         /* jnz */
-                                0xb8, 0, 0, 0, 0,   /* mov eax, n */
+    unsigned char code[PAGE] = {0xb9, 10,   0, 0, 0, /* mov ecx, 10 */
+                                0xff, 0xc9,          /* dec ecx */
+                                0x75, 0xfc,          /* jnz */
+                                0xb8, 0,    0, 0, 0, /* mov eax, n */
                                 0xc3};
     char path[] = "/var/tmp/gait-code-XXXXXX";
     int fd = mkstemp(path);
@@ -41,7 +41,8 @@ int main(void)
         fd[i] = code_file(100 + i);
     for (int round = 0; round < 20; round++) {
         int i = round % FILES;
-        void *p = mmap(at, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd[i], 0);
+        void *p =
+            mmap(at, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd[i], 0);
         if (p == MAP_FAILED)
             return 2;
         at = p;
@@ -49,7 +50,8 @@ int main(void)
         if (round % 2 && munmap(p, PAGE))
             return 2;
         if (round % 5 == 4) { /* move it away and back to another address */
-            void *q = mmap(at, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd[(i + 1) % FILES], 0);
+            void *q = mmap(at, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+                           fd[(i + 1) % FILES], 0);
             void *r = mremap(q, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, (char *)at + 16 * PAGE);
             printf("%d\n", call(r));
             munmap(r, PAGE);

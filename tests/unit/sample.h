@@ -98,7 +98,19 @@ struct sample {
     struct unit_table table;
     struct trace_writer writer;
     struct store_bytes records;
+    u32 process; /* whose threads those are that come next */
 };
+
+/* A process, and its units: always the same two. */
+static void sample_process(struct sample *s, u32 how)
+{
+    struct err e;
+    struct trace_process p = {.pid = 4711, .how = how, .path = "/bin/sample"};
+    p.memory = (u32)s->writer.written.n;
+    CHECK(trace_write_process(&s->writer, &p, &e) == 0);
+    CHECK(trace_write_units(&s->writer, p.number, &s->table, &e) == 0);
+    s->process = p.number;
+}
 
 static void sample_begin(struct sample *s)
 {
@@ -108,7 +120,7 @@ static void sample_begin(struct sample *s)
     sample_first_unit(&s->table);
     sample_second_unit(&s->table);
     CHECK(trace_writer_open(&s->writer, sample_path, 2, argv, &e) == 0);
-    CHECK(trace_write_units(&s->writer, &s->table, &e) == 0);
+    sample_process(s, TRACE_BY_command);
 }
 
 /* Append one record; the slots follow as u64. */
@@ -139,6 +151,9 @@ static void sample_call(struct sample *s, u64 count)
 static void sample_seal(struct sample *s, u32 thread)
 {
     struct err e;
+    struct trace_thread t = {.process = s->process, .tid = 4711, .name = "sample"};
+    while (s->writer.threads <= thread)
+        CHECK(trace_write_thread(&s->writer, &t, &e) == 0);
     CHECK(trace_write_records(&s->writer, thread, s->records.v, s->records.n, &e) == 0);
     s->records.n = 0;
 }

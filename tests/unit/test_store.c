@@ -59,7 +59,7 @@ static int read_back(const char *from, int *good, struct err *e)
         if (bad)
             break;
         size_t n = contents(*good % SMALL_CHUNKS, data);
-        CHECK(c.kind == 10u + (u32)*good && c.thread == (u32)*good && bytes.n == n &&
+        CHECK(c.kind == 10u + (u32)*good && c.owner == (u32)*good && bytes.n == n &&
               !memcmp(bytes.v, data, n));
         ++*good;
     }
@@ -138,15 +138,18 @@ static void a_long_tail_is_noticed(void)
     CHECK(strstr(e.text, "does not end the file") != NULL);
 }
 
-static void a_newer_version_is_refused(void)
+static void another_version_is_refused(void)
 {
     u8 file[4096];
     size_t n = slurp(file, sizeof file);
     int good;
     struct err e;
-    file[8] = 2;
+    file[8] = 3;
     CHECK(read_bytes(file, n, &good, &e) == STORE_DAMAGED);
-    CHECK(good == 0 && strstr(e.text, "version 2, newer than version 1") != NULL);
+    CHECK(good == 0 && strstr(e.text, "version 3, newer than version 2") != NULL);
+    file[8] = 1;
+    CHECK(read_bytes(file, n, &good, &e) == STORE_DAMAGED);
+    CHECK(good == 0 && strstr(e.text, "version 1, older than version 2") != NULL);
 }
 
 static void a_wrong_checksum_names_chunk_and_offset(void)
@@ -267,7 +270,7 @@ int main(void)
     a_cut_anywhere_is_noticed();
     a_flipped_bit_is_noticed();
     a_long_tail_is_noticed();
-    a_newer_version_is_refused();
+    another_version_is_refused();
     a_wrong_checksum_names_chunk_and_offset();
     huge_sizes_are_refused();
     what_is_no_trace_is_refused();

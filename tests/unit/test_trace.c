@@ -48,10 +48,9 @@ static void add_unit(struct unit_table *t, u64 pc)
     vec_push(&t->units, u);
 }
 
-static const u8 records[2][24] = {"thread 0, first buffer", "thread 3, second"};
+static const u8 records[3][24] = {"thread 0, first buffer", "thread 1, second", "of another"};
 static const char *const args[] = {"prog", "an argument", ""};
-static const struct trace_module module = {0x1000, 0x3000, 0x2000, "00ff", "/bin/prog"};
-static const struct trace_thread thread = {3, 4711, "worker"};
+static const struct trace_module module = {1, 0x1000, 0x3000, 0x2000, "00ff", "/bin/prog"};
 static const struct trace_summary summary = {
     .ending = TRACE_ENDED_exited, .status = 7, .counted = 1, .counts = {.instructions = 4}};
 
@@ -59,16 +58,32 @@ static int write_trace(struct unit_table *t, bool with_end)
 {
     struct trace_writer w;
     struct err e;
+    char *const argv[] = {"prog", "x", NULL};
+    struct trace_process root = {.pid = 10, .how = TRACE_BY_command, .path = "/bin/prog"};
+    struct trace_process fork = {.pid = 11, .how = TRACE_BY_fork, .memory = 1, .path = ""};
+    struct trace_process gone = {.pid = 12, .how = TRACE_BY_exec, .from = 1, .memory = 2};
+    struct trace_thread main = {.tid = 10, .name = "prog"},
+                        worker = {.tid = 4711, .name = "worker"};
+    struct trace_thread other = {.process = 1, .tid = 11, .name = ""};
     if (trace_writer_open(&w, path, 3, (char *const *)args, &e))
         return -1;
+    root.argv = (char **)argv;
     add_unit(t, 0x1000);
-    int bad = trace_write_units(&w, t, &e) || trace_write_units(&w, t, &e) ||
+    int bad = trace_write_process(&w, &root, &e) || trace_write_thread(&w, &main, &e) ||
+              trace_write_units(&w, 0, t, &e) || trace_write_units(&w, 0, t, &e) ||
               trace_write_records(&w, 0, records[0], sizeof records[0], &e) ||
-              trace_write_modules(&w, &module, 1, &e);
+              trace_write_process(&w, &fork, &e) || trace_write_modules(&w, 1, &module, 1, &e);
     add_unit(t, 0x2000);
     add_unit(t, 0x2100);
-    bad = bad || trace_write_units(&w, t, &e) || trace_write_threads(&w, &thread, 1, &e) ||
-          trace_write_records(&w, 3, records[1], sizeof records[1], &e);
+    bad = bad || trace_write_units(&w, 0, t, &e) || trace_write_units(&w, 1, t, &e) ||
+          trace_write_thread(&w, &worker, &e) ||
+          trace_write_records(&w, 1, records[1], sizeof records[1], &e) ||
+          trace_write_thread(&w, &other, &e) ||
+          trace_write_records(&w, 2, records[2], sizeof records[2], &e);
+    gone.untraced = TRACE_UNTRACED_bits;
+    bad = bad || trace_write_process(&w, &gone, &e);
+    fork.ending = TRACE_ENDED_signal, fork.status = 9, fork.ended = 77;
+    bad = bad || trace_write_end(&w, &fork, &e);
     return trace_writer_close(&w, with_end ? &summary : NULL, &e) || bad ? -1 : 0;
 }
 
@@ -82,14 +97,26 @@ static bool same_table(const struct unit_table *a, const struct unit_table *b)
            SAME_ARRAY(a->code, b->code);
 }
 
+static bool same_processes(const struct trace *t)
+{
+    const struct trace_process *p = t->processes.v;
+    return t->processes.n == 3 && p[0].pid == 10 && p[0].how == TRACE_BY_command &&
+           !strcmp(p[0].path, "/bin/prog") && !strcmp(p[0].argv[1], "x") && !p[0].argv[2] &&
+           !p[0].ending && p[1].from == 0 && p[1].how == TRACE_BY_fork && p[1].memory == 1 &&
+           p[1].ending == TRACE_ENDED_signal && p[1].status == 9 && p[1].ended == 77 &&
+           p[2].from == 1 && p[2].untraced == TRACE_UNTRACED_bits && !p[2].argv[0];
+}
+
 static bool same_notes(const struct trace *t)
 {
-    return t->argv.n == 3 && !strcmp(t->argv.v[1], args[1]) && !strcmp(t->argv.v[2], "") &&
-           t->modules.n == 1 && t->modules.v[0].start == 0x1000 && t->modules.v[0].end == 0x3000 &&
-           t->modules.v[0].offset == 0x2000 && !strcmp(t->modules.v[0].build_id, "00ff") &&
-           !strcmp(t->modules.v[0].path, "/bin/prog") && t->threads.n == 1 &&
-           t->threads.v[0].number == 3 && t->threads.v[0].tid == 4711 &&
-           !strcmp(t->threads.v[0].name, "worker") && SAME(t->summary, summary);
+    const struct trace_thread *x = t->threads.v;
+    return t->argv && !strcmp(t->argv[1], args[1]) && !strcmp(t->argv[2], "") && !t->argv[3] &&
+           t->modules.n == 1 && t->modules.v[0].process == 1 && t->modules.v[0].start == 0x1000 &&
+           t->modules.v[0].end == 0x3000 && t->modules.v[0].offset == 0x2000 &&
+           !strcmp(t->modules.v[0].build_id, "00ff") &&
+           !strcmp(t->modules.v[0].path, "/bin/prog") && t->threads.n == 3 && x[1].number == 1 &&
+           x[1].tid == 4711 && x[2].process == 1 && !strcmp(x[1].name, "worker") &&
+           same_processes(t) && SAME(t->summary, summary);
 }
 
 /* Load every piece; false if one is damaged. Those that load must be what was written. */
@@ -100,7 +127,7 @@ static bool same_records(struct trace *t, struct err *e)
     for (size_t i = 0; i < t->pieces.n && good; i++) {
         good = !trace_load(t, i, &b, e);
         if (good)
-            CHECK(i < 2 && b.n == 24 && !memcmp(b.v, records[i], 24));
+            CHECK(i < 3 && b.n == 24 && !memcmp(b.v, records[i], 24));
     }
     vec_fini(&b);
     return good;
@@ -113,11 +140,12 @@ static void round_trip(void)
     struct err e;
     CHECK(write_trace(&table, true) == 0);
     CHECK_CASE(trace_open(&t, path, &e) == 0, "%s", e.text);
-    CHECK(t.complete && !t.damaged && t.n_chunks == 8);
-    CHECK(same_table(&t.table, &table));
+    CHECK(t.complete && !t.damaged && t.n_chunks == 16);
+    CHECK(same_table(&t.units.v[0].table, &table) && same_table(trace_table(&t, 2), &table));
     CHECK(same_notes(&t));
-    CHECK(t.pieces.n == 2 && t.pieces.v[0].n_exits == 1 && t.pieces.v[1].n_exits == 3);
-    CHECK(t.pieces.v[0].chunk.thread == 0 && t.pieces.v[1].chunk.thread == 3);
+    CHECK(t.pieces.n == 3 && t.pieces.v[0].n_exits == 1 && t.pieces.v[1].n_exits == 3);
+    CHECK(t.pieces.v[0].chunk.owner == 0 && t.pieces.v[1].chunk.owner == 1);
+    CHECK(t.pieces.v[1].process == 0 && t.pieces.v[2].process == 1 && t.pieces.v[2].memory == 1);
     CHECK(same_records(&t, &e));
     trace_close(&t);
     unit_table_fini(&table);
@@ -131,7 +159,7 @@ static void an_abandoned_trace_says_interrupted(void)
     CHECK(write_trace(&table, false) == 0);
     CHECK(trace_open(&t, path, &e) == 0);
     CHECK(!t.complete && !t.damaged && strstr(t.trouble.text, "the recording was interrupted"));
-    CHECK(same_table(&t.table, &table) && t.pieces.n == 2 && same_records(&t, &e));
+    CHECK(same_table(&t.units.v[0].table, &table) && t.pieces.n == 3 && same_records(&t, &e));
     trace_close(&t);
     unit_table_fini(&table);
 }
@@ -160,7 +188,7 @@ static bool is_whole(const u8 *p, size_t n)
         CHECK(t.complete || t.trouble.text[0]);
         whole = same_records(&t, &e) && t.complete;
         if (whole)
-            CHECK(same_notes(&t) && t.table.units.n == 3 && t.pieces.n == 2);
+            CHECK(same_notes(&t) && t.units.v[0].table.units.n == 3 && t.pieces.n == 3);
         trace_close(&t);
     }
     CHECK(whole || e.text[0] || t.trouble.text[0]);
@@ -187,17 +215,19 @@ static void a_flipped_bit_is_noticed(u8 *file, size_t n)
 /* -- Contents that are sealed well and still wrong ----------------------------------------------
  */
 
-/* Open a file with these chunks behind the command line; what the reader says of it. */
+/* Open a file with these chunks behind the command line and one process; what the reader says of it. */
 static const char *said_of(const struct store_chunk *c, const void *const *data, size_t n)
 {
     static struct err e;
     struct store_writer w;
     struct trace t;
     u32 none = 0;
+    const u32 process[11] = {1};
     store_writer_open(&w, path, &e);
     store_append(&w, CHUNK_command, 0, &none, sizeof none, &e);
+    store_append(&w, CHUNK_processes, 0, process, sizeof process, &e);
     for (size_t i = 0; i < n; i++)
-        store_append(&w, c[i].kind, 0, data[i], c[i].raw_size, &e);
+        store_append(&w, c[i].kind, c[i].owner, data[i], c[i].raw_size, &e);
     store_writer_close(&w, &e);
     e.text[0] = 0;
     if (trace_open(&t, path, &e))
@@ -226,11 +256,42 @@ static void wrong_contents_are_refused(void)
     CHECK(strstr(said_of_one(CHUNK_units, words, 80), "does not continue"));
     words[0] = 5; /* five modules, no bytes for them */
     CHECK(strstr(said_of_one(CHUNK_modules, words, 4), "does not hold what its kind says"));
+    words[0] = 1; /* one thread, that ends in the middle */
     CHECK(strstr(said_of_one(CHUNK_threads, words, 6), "does not hold what its kind says"));
     words[0] = 99;
     CHECK(strstr(said_of_one(CHUNK_summary, words, 88), "unknown ending"));
     CHECK(strstr(said_of_one(CHUNK_summary, words, 87), "does not hold what its kind says"));
-    CHECK(strstr(said_of_one(CHUNK_records, words, 0), "no summary"));
+    CHECK(strstr(said_of_one(CHUNK_records, words, 0), "thread that is not there"));
+}
+
+static void wrong_processes_are_refused(void)
+{
+    /* count, number, pid, from, how, memory, untraced, time stamp, path, arguments */
+    u32 words[11] = {1, 1, 0, 0, TRACE_BY_fork, 1};
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "no summary"));
+    words[1] = 2;
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "does not follow"));
+    words[1] = 1, words[3] = 1;
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "from nowhere"));
+    words[3] = 0, words[4] = TRACE_BY_command;
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "from nowhere"));
+    words[4] = TRACE_HOW_LIMIT;
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "unknown kind"));
+    words[4] = TRACE_BY_vfork, words[5] = 2;
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "in the memory of"));
+    words[5] = 0;
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 44), "no summary"));
+    CHECK(strstr(said_of_one(CHUNK_processes, words, 43), "does not hold"));
+
+    const u32 thread[5] = {1, 0, 1}, later[5] = {1, 1}, end[6] = {1, 1};
+    CHECK(strstr(said_of_one(CHUNK_threads, thread, 20), "process that is not there"));
+    CHECK(strstr(said_of_one(CHUNK_threads, later, 20), "does not follow"));
+    CHECK(strstr(said_of_one(CHUNK_ends, end, 24), "not there"));
+    struct store_chunk c = {.kind = CHUNK_modules, .owner = 1, .raw_size = 4};
+    const void *data = thread;
+    CHECK(strstr(said_of(&c, &data, 1), "is of a process that is not there"));
+    c.kind = CHUNK_summary;
+    CHECK(strstr(said_of(&c, &data, 1), "has an owner"));
 }
 
 /* Zeros compress ten thousand times: a small file must not become a large table. */
@@ -266,17 +327,19 @@ static void a_large_table_comes_back(void)
     struct err e;
     for (u64 i = 0; i < 150000; i++)
         add_unit(&table, 0x400000 + 8 * i);
+    struct trace_process root = {.how = TRACE_BY_command};
     CHECK(trace_writer_open(&w, path, 0, NULL, &e) == 0);
-    CHECK(trace_write_units(&w, &table, &e) == 0);
+    CHECK(trace_write_process(&w, &root, &e) == 0);
+    CHECK(trace_write_units(&w, 0, &table, &e) == 0);
     CHECK(trace_writer_close(&w, &summary, &e) == 0);
     CHECK_CASE(trace_open(&t, path, &e) == 0, "%s", e.text);
-    CHECK(t.complete && t.n_chunks > 3 && same_table(&t.table, &table));
+    CHECK(t.complete && t.n_chunks > 3 && same_table(&t.units.v[0].table, &table));
     u64 size = t.store.size;
     trace_close(&t);
 
     CHECK(truncate(path, (off_t)size / 2) == 0);
     CHECK_CASE(trace_open(&t, path, &e) == 0, "%s", e.text);
-    CHECK(!t.complete && !t.damaged && t.table.units.n == 0);
+    CHECK(!t.complete && !t.damaged && t.units.v[0].table.units.n == 0);
     trace_close(&t);
     unit_table_fini(&table);
 }
@@ -301,6 +364,7 @@ int main(void)
     a_cut_anywhere_is_noticed(file, n);
     a_flipped_bit_is_noticed(file, n);
     wrong_contents_are_refused();
+    wrong_processes_are_refused();
     a_bomb_is_refused();
     a_large_table_comes_back();
     a_full_disk_is_said();

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* What the guest's files share. See docs/guest.md. */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include "wire/wire.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+
+/* -- The kernel -------------------------------------------------------------------------------- */
+
+static inline s64 kernel6(u64 nr, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
+{
+    s64 r;
+    register u64 r10 __asm__("r10") = d;
+    register u64 r8 __asm__("r8") = e;
+    register u64 r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(r)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return r;
+}
+
+static inline s64 kernel(u64 nr, u64 a, u64 b, u64 c, u64 d)
+{
+    return kernel6(nr, a, b, c, d, 0, 0);
+}
+
+struct seconds {
+    s64 sec, nsec;
+};
+
+static inline void futex_wait(u32 *word, u32 seen)
+{
+    struct seconds limit = {0, 50000000}; /* look around 20 times a second: the host may be gone */
+    kernel(__NR_futex, (u64)(uintptr_t)word, FUTEX_WAIT, seen, (u64)(uintptr_t)&limit);
+}
+
+static inline void futex_wake(u32 *word)
+{
+    kernel(__NR_futex, (u64)(uintptr_t)word, FUTEX_WAKE, 1, 0);
+}
+
+/* 0 where the program has forbidden the instruction. */
+static inline u64 time_stamp(const struct thread *t)
+{
+    u32 lo, hi;
+    if (t->no_clock)
+        return 0;
+    __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+    return (u64)hi << 32 | lo;
+}
+
+static inline void pause(void)
+{
+    __asm__ volatile("pause");
+}
+
+/* -- Shared pages ------------------------------------------------------------------------------ */
+
+static inline u8 *wire(const struct thread *t)
+{
+    return (u8 *)(uintptr_t)(t->self - WIRE_THREAD_OFF - (u64)t->block * WIRE_THREAD_SIZE);
+}
+
+static inline struct control *control(const struct thread *t)
+{
+    return (struct control *)(wire(t) + WIRE_CTL_OFF);
+}
+
+static inline bool host_is_gone(const struct thread *t)
+{
+    return load_relaxed(&control(t)->host_life) & FUTEX_OWNER_DIED;
+}
+
+static inline bool records(const struct thread *t)
+{
+    return control(t)->events != EVENTS_none;
+}
+
+static inline bool failed(const struct thread *t)
+{
+    return t->result > (u64)-4096;
+}
+
+/* -- buffer.c: records and the buffers they go into -------------------------------------------- */
+
+/* Gates leave room for a unit and a few of these, so no check is needed. */
+void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
+void put_state(struct thread *t);
+/* One instruction ran natively; a state record must follow. */
+void put_stepped(struct thread *t, u64 pc, u64 next);
+void put_syscall(struct thread *t, u64 nr);
+/* Hand the buffer over to the host; the same for a thread that is no more. */
+void publish_buffer(struct thread *t);
+void publish_left_buffer(struct thread *t);
+/* Get an empty buffer and begin it with a state record; false if there is no host any more. */
+bool new_buffer(struct thread *t);
+bool swap_buffer(struct thread *t);
+bool buffer_is_full(const struct thread *t);
+/* Open the gates up to the end of the buffer, unless a signal waits at them. */
+void set_limit(struct thread *t);
+
+/* -- guest.c: requests and ways on ----------------------------------------------------------- */
+
+/* Ask the host; 0 if it refuses or is gone. */
+u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end);
+u64 ask(struct thread *t, enum request_kind kind, u64 arg);
+/* Go on at t->pc: t->resume is set, or the instruction there runs natively. */
+void go_on(struct thread *t);
+/* Go on in the program's own code at t->pc; nothing of us is needed after this. */
+_Noreturn void leave_for_native(struct thread *t, enum native_reason why);
+
+/* -- call.c: system calls -------------------------------------------------------------------- */
+
+/* A call that was prepared does not begin after all. */
+void call_undo(struct thread *t);
+/* Replace one for the time of the call. */
+void call_swap_argument(struct thread *t, enum reg reg, u64 value);
+
+/* -- seccomp.c ------------------------------------------------------------------------------- */
+
+/* Before prctl(PR_SET_SECCOMP) or seccomp; true if the call is done. And after it. */
+bool seccomp_before(struct thread *t);
+/* Does strict mode forbid the call? The thread dies of it. */
+bool seccomp_forbids(const struct thread *t);
+void seccomp_done(struct thread *t);
+
+/* -- signal.c -------------------------------------------------------------------------------- */
+
+#define SIG_BIT(sig) (1ull << ((sig)-1))
+enum {
+    SIGILL_ = 4,
+    SIGTRAP_ = 5,
+    SIGBUS_ = 7,
+    SIGFPE_ = 8,
+    SIGKILL_ = 9,
+    SIGSEGV_ = 11,
+    SIGSTOP_ = 19,
+    SIGSYS_ = 31,
+};
+/* The signals of faults: always ours, never blocked in the kernel. */
+#define RESERVED                                                                  \
+    (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | \
+     SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
+
+#define SA_NOCLDSTOP_ 0x1ul
+#define SA_NOCLDWAIT_ 0x2ul
+#define SA_SIGINFO_   0x4ul
+#define SA_RESTORER_  0x04000000ul
+#define SA_ONSTACK_   0x08000000ul
+#define SA_RESTART_   0x10000000ul
+#define SA_NODEFER_   0x40000000ul
+#define SA_RESETHAND_ 0x80000000ul
+#define SA_KNOWN                                                                              \
+    (SA_NOCLDSTOP_ | SA_NOCLDWAIT_ | SA_SIGINFO_ | SA_RESTORER_ | SA_ONSTACK_ | SA_RESTART_ | \
+     SA_NODEFER_ | SA_RESETHAND_ | 0x800ul)
+#define SS_DISABLE_    2u
+#define SS_AUTODISARM_ 0x80000000u
+
+enum { CODE64 = 0x33, CODE32 = 0x23 };
+enum { STEP_BEGUN = 1, STEP_DONE };
+
+/* Copy between us and the program, whose memory may not be there: nonzero if it is not. */
+u32 copy_guarded(void *to, const void *from, u64 n);
+static inline u32 copy_in(void *to, u64 from, u64 n)
+{
+    return copy_guarded(to, (const void *)(uintptr_t)from, n);
+}
+static inline u32 copy_out(u64 to, const void *from, u64 n)
+{
+    return copy_guarded((void *)(uintptr_t)to, from, n);
+}
+
+/* At the start of a process and of each thread: our handlers, our stack, the mask in t->task_mask. */
+void signal_begin_process(struct thread *t);
+void signal_begin_thread(struct thread *t);
+/* What a new task takes over from its maker; false if there is no room for actions of its own. */
+bool signal_inherit(struct thread *x, const struct thread *t, bool shared);
+/* A thread ends. */
+void signal_leave(struct thread *t);
+/* Before an execve, and after one that failed. */
+void signal_before_exec(struct thread *t);
+void signal_after_exec(struct thread *t);
+/* Before leaving for good: the program's own actions, stack and mask. */
+void signal_restore(struct thread *t);
+/* Set the kernel's mask; what it was. */
+u64 signal_mask(u64 mask);
+/* Take and set an action as the program sees it; new may be NULL. */
+s64 signal_action(struct thread *t, u32 sig, const struct action *new, struct action *old);
+/* Will it die of this signal, sent to itself; and the way to do so. */
+bool signal_is_death(const struct thread *t, u32 sig);
+_Noreturn void signal_die_by_call(struct thread *t, u32 sig);
+bool signal_on_stack(const struct thread *t);
+/* Deliver one of the pending signals at t->pc; returns if none was to be delivered after all. */
+void deliver(struct thread *t);
+_Noreturn void signal_return(struct thread *t);
+_Noreturn void step_native(struct thread *t);
+_Noreturn void leave_native(u64 ignored, u64 more_flags, u64 code_selector);
+/* In the cache there is neither the trap flag, nor alignment checking, nor 32-bit code. */
+bool runs_by_steps(const struct thread *t);
+
+/* -- task.c: threads and processes the program makes ------------------------------------------- */
+
+bool makes_task(u64 nr);
+/* Before such a call, and after it in the parent. */
+/* False if a signal comes first. */
+bool before_task(struct thread *t);
+void finish_task(struct thread *t);
+/* Let signals come again that were held back while a task was made. */
+void release_signals(struct thread *t);
+
+/* Allow the host to trace us, where it takes more than being the same user. */
+void allow_tracer(const struct thread *t);
+
+/* -- exec.c: new images ------------------------------------------------------------------------ */
+
+void before_exec(struct thread *t);
+/* It came back; false if there is no host any more. */
+bool after_exec(struct thread *t);
+
+#endif

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT */
+/* The main thread's loop: processes come, change their image, and end.
+ *
+ * A forked child asks for pages itself and maps them itself: no ptrace. A new image can only be
+ * entered from outside: the guest tells us before the execve, we seize that one thread, and at the
+ * exec event the new image is entered as the first one was; then no tracing remains. If the call
+ * fails, the thread is let go before it gets its answer. */
+#include "host/process.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* In epoll's data: a process's number, or one of these. */
+enum { EVENT_BELL = -1, EVENT_SIGNAL = -2 };
+enum { LOOK_MS = 10 /* how often to look at what tells us nothing */, LINGER_MS = 2000 };
+
+/* -- Reading /proc ------------------------------------------------------------------------------ */
+
+/* Does this task have our pages where this process has them? */
+static bool has_pages(const struct process *p, pid_t pid)
+{
+    struct map *maps;
+    bool found = false;
+    for (size_t i = 0, n = maps_read(pid, &maps); i < n; i++)
+        found |= maps[i].start == p->base && !strncmp(maps[i].path, "/memfd:gait", 11);
+    free(maps);
+    return found;
+}
+
+static bool is_task_of(const struct process *p, pid_t tid)
+{
+    return tid > 0 && (syscall(SYS_kcmp, p->pid, tid, KCMP_VM, 0, 0) == 0 || has_pages(p, tid));
+}
+
+/* Who a task is, it says itself: believe it only if it runs on the process's memory. 0 if none does. */
+static pid_t find_task(const struct process *p, pid_t seen)
+{
+    struct pids pids = {0};
+    pid_t tid = 0;
+    if (p->pid == p->seen && is_task_of(p, seen))
+        return seen;
+    pids_find(p->pid, seen, &pids);
+    for (size_t i = 1; i < pids.n && !tid; i++)
+        if (is_task_of(p, pids.v[i]))
+            tid = pids.v[i];
+    vec_fini(&pids);
+    return tid;
+}
+
+/* -- Ends --------------------------------------------------------------------------------------- */
+
+/* Of the kernel's pidfd_info, what Linux 6.15 and later tell of a task that has ended. */
+struct end_info {
+    u64 mask, cgroup;
+    u32 ids[11];
+    s32 exit_code;
+};
+enum { END_INFO_EXIT = 1 << 3 };
+#define PIDFD_END_INFO _IOWR(0xff, 11, struct end_info)
+
+static void note_end(struct process *p)
+{
+    struct run *r = p->run;
+    struct end_info info = {.mask = END_INFO_EXIT};
+    u32 exited = load_relaxed(&p->control->exited), ending = TRACE_ENDED_unknown, code = 0;
+    int status = 0;
+    bool known = p->pid == r->root && r->root_ended;
+    if (known)
+        status = r->result->status;
+    else if (ioctl(p->pid_fd, PIDFD_END_INFO, &info) == 0 && (info.mask & END_INFO_EXIT)) {
+        status = info.exit_code;
+        known = true;
+    } else if (exited) {
+        status = (int)((exited & 0xff) << 8);
+        known = true;
+    }
+    if (known) {
+        ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
+        code = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    tracks_end(r, tracks_sharer(p, p->seen), ending, code);
+}
+
+/* Another process may still run on the pages: then they are its own from now on. */
+static bool pass_on(struct process *p)
+{
+    u32 blocks = MIN(load_relaxed(&p->control->blocks), (u32)WIRE_THREADS);
+    for (u32 i = 0; i < blocks; i++) {
+        const struct thread *t = process_thread(p, i);
+        pid_t pid = (pid_t)load_relaxed(&t->pid);
+        if (!load_relaxed(&t->in_use) || pid == p->seen || pid <= 0 || !has_pages(p, pid))
+            continue;
+        int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (fd < 0)
+            continue;
+        close(p->pid_fd);
+        p->pid_fd = fd;
+        p->pid = p->seen = pid;
+        follow_watch(p);
+        return true;
+    }
+    return false;
+}
+
+/* A child that begins on a block of its maker's, and has not got far enough to tell its pid. */
+static bool is_beginning(const struct thread *t)
+{
+    u32 made = load_relaxed(&t->made);
+    return load_relaxed(&t->in_use) &&
+           (made == TASK_fork ||
+            (made == TASK_sharer && load_relaxed(&t->pid) == load_relaxed(&t->made_by)));
+}
+
+static bool expects_child(const struct process *p)
+{
+    u32 blocks = MIN(load_relaxed(&p->control->blocks), (u32)WIRE_THREADS);
+    for (u32 i = 0; i < blocks; i++)
+        if (is_beginning(process_thread(p, i)))
+            return true;
+    return false;
+}
+
+static u64 milliseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
+}
+
+/* The process has left its pages. */
+static void leave_pages(struct process *p)
+{
+    if (pass_on(p))
+        return;
+    if (expects_child(p))
+        p->lingers_until = milliseconds() + LINGER_MS;
+    else
+        process_end(p);
+}
+
+static void look_at_lingering(struct run *r)
+{
+    for (size_t i = r->processes.n; i-- > 0;) {
+        struct process *p = r->processes.v[i];
+        if (!p->lingers_until || (expects_child(p) && milliseconds() < p->lingers_until))
+            continue;
+        p->lingers_until = 0;
+        if (!pass_on(p))
+            process_end(p);
+    }
+}
+
+static struct process *find_process(struct run *r, u32 number)
+{
+    for (size_t i = 0; i < r->processes.n; i++)
+        if (r->processes.v[i]->number == number)
+            return r->processes.v[i];
+    return NULL;
+}
+
+static void process_died(struct process *p)
+{
+    epoll_ctl(p->run->epoll, EPOLL_CTL_DEL, p->pid_fd, NULL);
+    note_end(p);
+    leave_pages(p);
+}
+
+/* -- Forked children ---------------------------------------------------------------------------- */
+
+/* Make pages for the child that holds this memfd. */
+static struct process *enter_child(struct process *parent, u32 block, pid_t pid, int fd)
+{
+    struct pids pids = {0};
+    struct process *p = NULL;
+    struct err why;
+    vec_push(&pids, pid);
+    for (size_t i = 0; i < pids.n && !p; i++) {
+        p = process_new(parent->run, pids.v[i]);
+        p->seen = pid;
+        if (inject_adopt(p, parent, block, fd, &why) < 0) {
+            process_free(p);
+            p = NULL;
+        }
+        if (!p && i == 0)
+            pids_find(parent->pid, pid, &pids);
+    }
+    vec_fini(&pids);
+    return p;
+}
+
+static bool has_ended(pid_t pid)
+{
+    char path[64], state = 'X';
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    if (f)
+        fclose(f);
+    return state == 'X' || state == 'Z';
+}
+
+static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
+{
+    struct run *r = parent->run;
+    pid_t maker = (pid_t)load_relaxed(&process_thread(parent, block)->made_by);
+    struct trace_process x = {
+        .pid = (u32)pid, .from = tracks_sharer(parent, maker), .how = TRACE_BY_fork};
+    struct process *p = enter_child(parent, block, pid, fd);
+    if (!p && !has_ended(pid)) /* killed before it had pages: nothing of it ran */
+        x.untraced = TRACE_UNTRACED_closed;
+    u32 number = tracks_process(r, &x);
+    if (!p)
+        return 0;
+    p->number = number;
+    process_begin(p);
+    process_serve(p);
+    return 1;
+}
+
+/* -- New images --------------------------------------------------------------------------------- */
+
+static struct execing *find_execing(struct run *r, pid_t tid)
+{
+    for (size_t i = 0; i < r->execing.n; i++)
+        if (r->execing.v[i].tid == tid)
+            return &r->execing.v[i];
+    return NULL;
+}
+
+static void forget_execing(struct run *r, struct execing *x)
+{
+    *x = r->execing.v[--r->execing.n];
+}
+
+static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
+{
+    struct run *r = p->run;
+    pid_t pid = (pid_t)load_relaxed(&process_thread(p, block)->pid), tid = find_task(p, seen);
+    if (!tid || find_execing(r, tid))
+        return 0;
+    struct execing x = {.process = p, .block = block, .tid = tid, .from = tracks_sharer(p, pid)};
+    x.number = load_relaxed(&process_thread(p, block)->number);
+    x.shares = load_relaxed(&process_thread(p, block)->made) == TASK_sharer;
+    if (kind == EXEC_privileged)
+        x.untraced = TRACE_UNTRACED_privileged;
+    else if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
+        x.untraced = TRACE_UNTRACED_closed;
+    vec_push(&r->execing, x);
+    return 1;
+}
+
+/* The call came back. Let the thread go, then answer it. */
+static void exec_failed(struct process *p, u32 block)
+{
+    struct run *r = p->run;
+    struct execing *x = NULL;
+    for (size_t i = 0; i < r->execing.n && !x; i++)
+        if (r->execing.v[i].process == p && r->execing.v[i].block == block &&
+            r->execing.v[i].number == load_relaxed(&process_thread(p, block)->number))
+            x = &r->execing.v[i];
+    if (x && !x->untraced && ptrace(PTRACE_INTERRUPT, x->tid, 0, 0) == 0) {
+        x->detaching = true;
+        return;
+    }
+    if (x)
+        forget_execing(r, x);
+    process_answer(process_thread(p, block), 1);
+}
+
+static void let_go(struct run *r, struct execing *x, int sig)
+{
+    ptrace(PTRACE_DETACH, x->tid, 0, sig);
+    process_answer(process_thread(x->process, x->block), 1);
+    forget_execing(r, x);
+}
+
+/* Give back the block of a task that shared its maker's pages and left them by an execve. Its maker,
+ * when it comes back from vfork, may be about to do the same. */
+static void free_block(struct process *p, u32 block, u32 number)
+{
+    struct thread *t = process_thread(p, block);
+    if (number == NO_NUMBER || !__atomic_compare_exchange_n(&t->number, &number, NO_NUMBER, false,
+                                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_RELEASE);
+    store_release(&t->in_use, 0);
+}
+
+/* The task that said so has a new image, which is or will be traced as process `now`, or is not. */
+static void exec_done(struct run *r, struct execing *done, pid_t pid)
+{
+    struct execing x = *done;
+    forget_execing(r, done);
+    tracks_end(r, x.from, TRACE_ENDED_exec, 0);
+    if (pid != x.process->pid) {
+        free_block(x.process, x.block, x.number);
+        return;
+    }
+    epoll_ctl(r->epoll, EPOLL_CTL_DEL, x.process->pid_fd, NULL);
+    leave_pages(x.process);
+}
+
+/* Enter the new image of a process stopped at its exec event. NULL if it cannot be; why then says
+ * why. In both cases it runs and is no longer traced by us. */
+static struct process *enter_image(struct run *r, pid_t pid, enum trace_untraced *why)
+{
+    struct process *p = process_new(r, pid);
+    struct err e;
+    *why = start_finish_exec(pid, &e) < 0 ? TRACE_UNTRACED_closed : start_image_fault(pid);
+    if (!*why && inject(p, &e) < 0)
+        *why = TRACE_UNTRACED_closed;
+    if (!*why)
+        return p;
+    process_free(p);
+    ptrace(PTRACE_DETACH, pid, 0, 0);
+    return NULL;
+}
+
+static void exec_happened(struct run *r, pid_t pid)
+{
+    unsigned long tid = 0;
+    ptrace(PTRACE_GETEVENTMSG, pid, 0, &tid);
+    struct execing *x = find_execing(r, (pid_t)tid);
+    if (!x) {
+        ptrace(PTRACE_DETACH, pid, 0, 0);
+        return;
+    }
+    enum trace_untraced why;
+    struct process *p = enter_image(r, pid, &why);
+    struct trace_process t = {.from = x->from, .how = TRACE_BY_exec, .untraced = why};
+    u32 number = tracks_image(r, &t, pid);
+    struct err e;
+    if (p) {
+        p->number = number;
+        process_begin(p);
+        process_serve(p);
+        if (inject_release(p, &e) < 0)
+            ptrace(PTRACE_DETACH, pid, 0, 0);
+    }
+    exec_done(r, x, pid);
+}
+
+/* A task that calls execve unseized is looked at from time to time: once it has left the pages, it has
+ * become what we do not trace. */
+static void look_at_untraced(struct run *r)
+{
+    for (size_t i = r->execing.n; i-- > 0;) {
+        struct execing *x = &r->execing.v[i];
+        if (!x->untraced || has_pages(x->process, x->tid))
+            continue;
+        struct trace_process t = {.from = x->from, .how = TRACE_BY_exec, .untraced = x->untraced};
+        tracks_image(r, &t, x->tid);
+        exec_done(r, x, x->shares ? 0 : x->process->pid);
+    }
+}
+
+/* -- Children and traced threads ---------------------------------------------------------------- */
+
+/* A thread that we trace on its way through execve has stopped. */
+static void task_stopped(struct run *r, pid_t tid, int status)
+{
+    int sig = WSTOPSIG(status), event = status >> 16;
+    if (event == PTRACE_EVENT_EXEC) {
+        exec_happened(r, tid);
+        return;
+    }
+    bool stops_group = event == PTRACE_EVENT_STOP && sig != SIGTRAP;
+    struct execing *x = find_execing(r, tid);
+    if (event)
+        sig = 0;
+    if (!x)
+        ptrace(PTRACE_DETACH, tid, 0, sig);
+    else if (x->detaching)
+        let_go(r, x, sig);
+    else
+        ptrace(stops_group ? PTRACE_LISTEN : PTRACE_CONT, tid, 0, sig);
+}
+
+static void task_ended(struct run *r, pid_t pid, int status, const struct rusage *used)
+{
+    struct execing *x = find_execing(r, pid);
+    struct run_stats *n = &r->result->stats;
+    if (x)
+        forget_execing(r, x);
+    if (pid != r->root)
+        return;
+    r->root_ended = true;
+    r->result->status = status;
+    n->user_seconds = (double)used->ru_utime.tv_sec + (double)used->ru_utime.tv_usec * 1e-6;
+    n->system_seconds = (double)used->ru_stime.tv_sec + (double)used->ru_stime.tv_usec * 1e-6;
+}
+
+static void reap(struct run *r)
+{
+    int status;
+    struct rusage used;
+    for (pid_t pid; (pid = wait4(-1, &status, __WALL | WNOHANG, &used)) > 0;) {
+        if (WIFSTOPPED(status))
+            task_stopped(r, pid, status);
+        else
+            task_ended(r, pid, status, &used);
+    }
+}
+
+/* -- Requests ----------------------------------------------------------------------------------- */
+
+void follow_post(struct process *p, u32 block)
+{
+    struct run *r = p->run;
+    u64 one = 1;
+    pthread_mutex_lock(&r->lock);
+    vec_push(&r->posted, ((struct posted){p, block}));
+    pthread_mutex_unlock(&r->lock);
+    check(write(r->bell, &one, sizeof one) == sizeof one);
+}
+
+static bool next_posted(struct run *r, struct posted *x)
+{
+    pthread_mutex_lock(&r->lock);
+    bool any = r->posted.n > 0;
+    if (any)
+        *x = r->posted.v[--r->posted.n];
+    pthread_mutex_unlock(&r->lock);
+    return any;
+}
+
+/* What the guest wrote is copied before it is looked at: it could change under our eyes. */
+static void handle(const struct posted *x)
+{
+    struct process *p = x->process;
+    struct thread *t = process_thread(p, x->block);
+    u32 kind = load_relaxed(&t->req_kind);
+    u64 arg = load_relaxed(&t->req_arg), end = load_relaxed(&t->req_end);
+    if (kind == REQ_adopt)
+        process_answer(t, adopt(p, x->block, (pid_t)arg, (int)end));
+    else if (kind == REQ_exec)
+        process_answer(t, exec_begins(p, x->block, (pid_t)arg, (u32)end));
+    else
+        exec_failed(p, x->block);
+}
+
+/* -- The loop ----------------------------------------------------------------------------------- */
+
+static void watch(struct run *r, int fd, s64 what)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (u64)what};
+    check(epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &ev) == 0);
+}
+
+void follow_watch(struct process *p)
+{
+    watch(p->run, p->pid_fd, p->number);
+}
+
+/* Each process takes two descriptors. */
+static void allow_many_files(struct run *r)
+{
+    if (getrlimit(RLIMIT_NOFILE, &r->old_files) < 0)
+        return;
+    struct rlimit more = {r->old_files.rlim_max, r->old_files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &more);
+}
+
+int follow_begin(struct run *r, struct err *e)
+{
+    sigset_t child;
+    allow_many_files(r);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &r->old_mask);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &r->old_child);
+    r->epoll = epoll_create1(EPOLL_CLOEXEC);
+    r->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    r->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (r->epoll < 0 || r->signals < 0 || r->bell < 0)
+        return err_set(e, "cannot watch the program: %s", strerror(errno));
+    watch(r, r->signals, EVENT_SIGNAL);
+    watch(r, r->bell, EVENT_BELL);
+    return 0;
+}
+
+static void empty(int fd)
+{
+    u8 bytes[512];
+    while (read(fd, bytes, sizeof bytes) > 0)
+        ;
+}
+
+static void take_event(struct run *r, s64 what)
+{
+    struct posted x;
+    if (what >= 0) {
+        struct process *p = find_process(r, (u32)what);
+        if (p)
+            process_died(p);
+        return;
+    }
+    if (what != EVENT_BELL)
+        return; /* children were looked after already */
+    empty(r->bell);
+    while (next_posted(r, &x))
+        handle(&x);
+}
+
+/* Must we look by ourselves from time to time? */
+static bool must_look(const struct run *r)
+{
+    for (size_t i = 0; i < r->execing.n; i++)
+        if (r->execing.v[i].untraced)
+            return true;
+    for (size_t i = 0; i < r->processes.n; i++)
+        if (r->processes.v[i]->lingers_until)
+            return true;
+    return false;
+}
+
+/* Keyboard signals go to the program as well as to us; it decides. */
+void follow_run(struct run *r)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
+    sigaction(SIGINT, &ignore, &old_int);
+    sigaction(SIGQUIT, &ignore, &old_quit);
+    while (!r->root_ended || r->processes.n) {
+        struct epoll_event ev[16];
+        int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), must_look(r) ? LOOK_MS : -1);
+        empty(r->signals); /* first: whoever stops from here on rings again */
+        reap(r);
+        look_at_untraced(r); /* before their ends are seen */
+        for (int i = 0; i < n; i++)
+            take_event(r, (s64)ev[i].data.u64);
+        look_at_lingering(r);
+    }
+    sigaction(SIGINT, &old_int, NULL);
+    sigaction(SIGQUIT, &old_quit, NULL);
+}
+
+void follow_end(struct run *r)
+{
+    const int fds[] = {r->epoll, r->signals, r->bell};
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (fds[i] > 0)
+            close(fds[i]);
+    vec_fini(&r->processes);
+    vec_fini(&r->execing);
+    vec_fini(&r->posted);
+    sigaction(SIGCHLD, &r->old_child, NULL);
+    sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+}

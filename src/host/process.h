@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* One run and the processes in it, as the host's files share them. Private to this room.
+ *
+ * Threads of gait, and what each may touch:
+ *   main      starts, enters, follows and ends processes; the only one that uses ptrace or waits for
+ *             children; holds the life locks of all shared pages
+ *   serve     one for each process: its translator, code pages, maps
+ *   drains    one or more for each process: its buffers; under the writer's lock, the trace file */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include "decode/decode.h"
+#include "host/host.h"
+#include "translate/translate.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct user_regs_struct;
+
+/* Rare paths made common, from GAIT_STRESS: a comma list of the names in stress.def. */
+struct stress {
+#define STRESS(name, what) bool name;
+#include "host/stress.def"
+#undef STRESS
+};
+
+/* A window on the program's code, by page. */
+struct code_page {
+    u64 page; /* page number + 1, 0 if empty */
+    u32 size;
+    u32 serial; /* of the translation that read it */
+    enum code_kind kind;
+    u8 bytes[4096];
+};
+enum { CODE_PAGES = 256 };
+
+/* One mapping of the program. */
+struct map {
+    u64 start, end, offset;
+    char perms[5];
+    char path[256];
+};
+
+/* -- The run ----------------------------------------------------------------------------------- */
+
+struct process;
+
+/* A request that only the main thread can answer. */
+struct posted {
+    struct process *process;
+    u32 block;
+};
+
+/* A task on its way through execve. */
+struct execing {
+    struct process *process; /* whose shared pages it leaves */
+    u32 block, number; /* its thread's; the block may be another's when the call has succeeded */
+    pid_t tid;
+    u32 from;       /* the process of the trace that it is */
+    u32 untraced;   /* why its new image will not be traced; 0 if we trace the task for it */
+    bool shares;    /* others may go on using the pages when it leaves them */
+    bool detaching; /* the call has failed: the task is to be let go, and waits for our answer */
+};
+
+struct run {
+    const struct run_options *options;
+    struct run_result *result;
+    struct stress stress;
+    double began;
+
+    /* The main thread's: */
+    VEC(struct process *) processes;
+    VEC(struct execing) execing;
+    pid_t root; /* the command's process: our child */
+    bool root_ended;
+    int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
+    sigset_t old_mask;        /* as gait was started, for the command */
+    struct sigaction old_child;
+    struct rlimit old_files;
+
+    pthread_mutex_t lock; /* guards what follows, and the result's refused and why */
+    VEC(struct posted) posted;
+
+    pthread_mutex_t writer_lock; /* guards what follows, and each process's tracks */
+    struct trace_writer writer;
+    bool writer_open, write_failed;
+    struct err write_error;
+    u32 n_processes, n_threads; /* numbers given out */
+};
+
+/* -- One process: shared pages and what serves them -------------------------------------------- */
+
+/* What the trace calls a thread of these pages. */
+struct track {
+    bool known;
+    u32 thread, process;
+};
+
+/* A process of the trace that runs on another's pages: made by vfork or its like. */
+struct sharer {
+    pid_t pid; /* as it sees itself */
+    u32 number;
+};
+
+struct process {
+    struct run *run;
+    u32 number; /* in the trace */
+    pid_t pid;
+    pid_t seen;         /* pid as the process itself sees it: in its own namespace */
+    int pid_fd, mem_fd; /* /proc/PID/mem, opened while we might */
+    u8 *wire;           /* our mapping of the shared pages */
+    struct control *control;
+    u32 buffer_size, n_buffers; /* as we set them; the program could change its copy */
+    u64 base, jump;             /* where the program maps them */
+    u64 lingers_until;          /* the process has ended, but a child of it may come yet; ms */
+    struct guest_points guest;
+
+    struct translator *translator; /* the serve thread's */
+    struct code_page *pages;
+    u32 serial; /* counts translations */
+    u32 requests;
+    u64 epoch; /* as we set it; see epoch.c */
+    bool thread_is_lost;
+    pthread_t serve_thread;
+    u32 stopping;
+    struct map *maps; /* as of the last change of code; the serve thread's */
+    size_t n_maps;
+    pthread_mutex_t modules_lock; /* guards modules */
+    VEC(struct trace_module) modules;
+    size_t modules_written; /* the drain's */
+    VEC(struct track) tracks;
+    VEC(struct sharer) sharers;
+
+    /* The drains': */
+    struct drain {
+        struct process *process;
+        pthread_t thread;
+        struct decoder decoder;
+        struct batch *batch;
+        struct trace_counts counts;
+        bool undecodable;
+        struct err decode_error;
+    } * drains;
+    u32 n_drains;
+    u64 taken;        /* buffers taken from the ring; atomic */
+    u64 record_bytes; /* atomic */
+};
+
+static inline struct thread *process_thread(const struct process *p, u32 i)
+{
+    return (struct thread *)(p->wire + WIRE_THREAD_OFF + i * WIRE_THREAD_SIZE);
+}
+
+/* process.c: make the object, and unmake it. */
+struct process *process_new(struct run *r, pid_t pid);
+void process_free(struct process *p);
+/* The pages are there: make the translator, look at the maps, begin to live. */
+void process_begin(struct process *p);
+/* Begin to serve and drain; the process is among the run's from here on. */
+void process_serve(struct process *p);
+/* Drain what is left, count, and free it. */
+void process_end(struct process *p);
+/* Answer a thread's request. */
+void process_answer(struct thread *t, u64 answer);
+
+/* start.c: fork and stop the program right after its execve, before its first instruction. */
+int start_program(struct process *p, struct err *e);
+/* Let a task at its exec event go on to the end of that call: only then do register changes hold. */
+int start_finish_exec(pid_t pid, struct err *e);
+/* Why the image of a stopped process cannot be traced, or TRACE_UNTRACED_no. */
+enum trace_untraced start_image_fault(pid_t pid);
+
+/* inject.c: put the guest and the shared pages into the stopped program. */
+int inject(struct process *p, struct err *e);
+/* Let it run, from the guest. */
+int inject_release(struct process *p, struct err *e);
+/* Make pages for a forked child, in a memfd that it has opened; the block is its thread's. It maps
+ * them itself. */
+int inject_adopt(struct process *p, const struct process *parent, u32 block, int fd, struct err *e);
+
+/* serve.c: make the translator, when the shared pages are there. */
+void serve_begin(struct process *p);
+/* Answer the guest's requests until told to stop. */
+void *serve_main(void *process);
+/* Answer a thread that asks about a fault, though all others wait. */
+void serve_fault(struct process *p, u32 block);
+
+/* epoch.c: what the translator must know of the program's threads. */
+void epoch_begin(struct process *p);
+void epoch_dropped(void *process);
+void epoch_settle(void *process);
+bool epoch_stop(void *process);
+void epoch_go(void *process);
+
+/* follow.c: the main thread's loop, until nothing that is traced is left. */
+int follow_begin(struct run *r, struct err *e);
+void follow_run(struct run *r);
+void follow_end(struct run *r);
+/* Watch for the end of a process. */
+void follow_watch(struct process *p);
+/* By a serve thread: have the main thread answer this block's request. */
+void follow_post(struct process *p, u32 block);
+
+/* tracks.c: who is who in the trace. Each process and thread gets its number here. */
+u32 tracks_process(struct run *r, struct trace_process *x);
+/* The same, with pid, image and arguments as the kernel tells them of our task `pid`. */
+u32 tracks_image(struct run *r, struct trace_process *x, pid_t pid);
+void tracks_end(struct run *r, u32 number, u32 ending, u32 status);
+/* The process of the trace that a task with this pid is, on these pages. */
+u32 tracks_sharer(struct process *p, pid_t pid);
+/* The number of a thread; with the writer's lock held. -1 with the writer's error. */
+s64 tracks_thread(struct process *p, u32 local, u32 tid, u32 pid);
+
+/* pids.c: what a task calls itself. */
+pid_t pids_seen(pid_t pid);
+struct pids {
+    pid_t *v;
+    size_t n, cap;
+};
+/* Which tasks may be meant by what calls itself `seen`, in the process with this pid or made by it. The
+ * first is the task that we call so. */
+void pids_find(pid_t pid, pid_t seen, struct pids *found);
+
+/* drain.c: start the threads that empty published buffers; stop them when the program has ended,
+ * and empty what is left. */
+void drain_begin(struct process *p);
+void drain_end(struct process *p);
+
+/* maps.c: what is mapped in the program now. */
+size_t maps_read(pid_t pid, struct map **out);
+/* What kind of code the page at this address holds, by the mappings noted last. */
+enum code_kind maps_code_kind(const struct process *p, u64 address);
+/* The mapping at this address as noted last, or NULL. */
+const struct map *maps_find(const struct process *p, u64 address);
+/* Note the executable mappings that are new; by whichever thread sees the program change them. */
+void modules_note(struct process *p);
+/* Write those noted since the last call; by the drain, with the writer's lock held. */
+int modules_write(struct process *p, struct err *e);
+void modules_fini(struct process *p);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Flags survive a jump to code whose address has its low bits in common with that of code that does not read them. */
+#include "case.h"
+CASE
+    mov ebp, 3
+again:
+    lea rbx, [rip + reads_none]
+    jmp rbx
+back:
+    lea rbx, [rip + reads_all]
+    cmp ebx, ebx
+    stc
+    jmp rbx
+    .balign 0x40000, 0
+reads_none:
+    xor eax, eax
+    jmp back
+    .balign 0x40000, 0
+reads_all:
+    pushfq                                  # expect*3: S stack-8,8
+    pop rax                                 # expect*3: L stack-8,8
+    and eax, FLAGS
+    same(eax, (CF | PF | ZF))
+    dec ebp
+    jnz again
+END
