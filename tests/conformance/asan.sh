@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # AddressSanitizer builds: shadow memory at fixed addresses, reports from fault handlers, leaks found by a thread that stops the others.
-# small
 # needs: gcc
 
 cat >work.c <<'C'

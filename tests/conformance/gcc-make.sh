@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gcc and make -j2: a project of 60 files builds to the same bytes, rebuilds only what changed, and stops at an error.
-# small
 # needs: gcc make ar sha256sum
 
 # Each file has a few functions of different kinds; a library, a program, generated headers.
