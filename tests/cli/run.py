@@ -399,20 +399,20 @@ def gait_killed_lets_the_program_finish(room):
                    lambda: f"gait killed after {delay} s: the program printed only {out.read_bytes()!r}")
 
 
-# Says "on", works through much more than all buffers hold, says "off".
-WORK = '$| = 1; print "on\\n"; my %h; $h{$_ % 1009} += $_ for 1..1000000; print "off\\n"'
+def work(n):
+    """Says "on", works through much more than all buffers hold, says "off"."""
+    return f'$| = 1; print "on\\n"; my %h; $h{{$_ % 1009}} += $_ for 1..{n}; print "off\\n"'
 
 
 def stop_gait(room, *options):
-    """Record WORK, stop gait in the middle; what the program had said when gait went on, and gait's end."""
+    """Record some work, stop gait in the middle; what the program had said when gait went on, and gait's end."""
     out = room.place / "out"
     with open(out, "wb") as stdout:
-        child = subprocess.Popen([room.gait, "record", "--events=control", *options, "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK],
+        child = subprocess.Popen([room.gait, "record", "--events=control", *options, "-o", "x.gait", "--", "/usr/bin/perl", "-e", work(4000000)],
                                  cwd=room.place, stdout=stdout, stderr=subprocess.PIPE)
     wait_until(lambda: out.read_bytes(), lambda: "the program did not start")
-    time.sleep(0.3)
     os.kill(child.pid, signal.SIGSTOP)
-    time.sleep(4)
+    time.sleep(3)
     said = out.read_bytes()
     os.kill(child.pid, signal.SIGCONT)
     try:
@@ -438,7 +438,8 @@ def gait_stopped_makes_the_program_wait_and_loses_nothing(room):
 @case
 def overflow_drop_counts_what_it_drops(room):
     slow = {**os.environ, "GAIT_STRESS": "lazy,tinybuf"}
-    done = room.run("record", "--events=control", "--overflow=drop", "-o", "x.gait", "--", "/usr/bin/perl", "-e", WORK, env=slow)
+    done = room.run("record", "--events=control", "--overflow=drop", "-o", "x.gait", "--", "/usr/bin/perl", "-e",
+                    work(1000000), env=slow)
     lost = json.loads(room.run("info", "--json", "x.gait").stdout)["lost_buffers"]
     require(done.returncode == 0 and done.stdout == b"on\noff\n" and lost and f"{lost} buffers" in done.stderr, done,
             f"{lost} buffers lost, stderr {done.stderr!r}")
@@ -449,7 +450,7 @@ def overflow_drop_counts_what_it_drops(room):
 @case
 def program_killed_keeps_what_it_recorded(room):
     for delay in (0.05, 0.2, 0.5):
-        child = subprocess.Popen([room.gait, "record", "--events=control", "-o", "x.gait", "--", "/usr/bin/perl", "-e", ";".join([WORK] * 30)],
+        child = subprocess.Popen([room.gait, "record", "--events=control", "-o", "x.gait", "--", "/usr/bin/perl", "-e", work(100000000)],
                                  cwd=room.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         child.stdout.readline()
         time.sleep(delay)
