@@ -408,8 +408,8 @@ def stop_gait(room, *options):
     """Record some work, stop gait in the middle; what the program had said when gait went on, and gait's end."""
     out = room.place / "out"
     with open(out, "wb") as stdout:
-        child = subprocess.Popen([room.gait, "record", "--events=control", *options, "-o", "x.gait", "--", "/usr/bin/perl", "-e", work(4000000)],
-                                 cwd=room.place, stdout=stdout, stderr=subprocess.PIPE)
+        child = subprocess.Popen([room.gait, "record", "--events=control", *options, "-o", "x.gait", "--",
+                                  "/usr/bin/perl", "-e", work(4000000)], cwd=room.place, stdout=stdout, stderr=subprocess.PIPE)
     wait_until(lambda: out.read_bytes(), lambda: "the program did not start")
     os.kill(child.pid, signal.SIGSTOP)
     time.sleep(3)
@@ -450,8 +450,8 @@ def overflow_drop_counts_what_it_drops(room):
 @case
 def program_killed_keeps_what_it_recorded(room):
     for delay in (0.05, 0.2, 0.5):
-        child = subprocess.Popen([room.gait, "record", "--events=control", "-o", "x.gait", "--", "/usr/bin/perl", "-e", work(100000000)],
-                                 cwd=room.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = subprocess.Popen([room.gait, "record", "--events=control", "-o", "x.gait", "--",
+                                  "/usr/bin/perl", "-e", work(100000000)], cwd=room.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         child.stdout.readline()
         time.sleep(delay)
         subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=True)
