@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # gdb as the traced program: it starts a program under ptrace, sets breakpoints, steps, watches, and catches its signals.
 # needs: gdb gcc
+# untraced: only one may trace a task
 
 cat >debuggee.c <<'C'
 #include <pthread.h>

@@ -3,6 +3,7 @@
 # strace as the traced program: it follows forks, threads and an execve with ptrace, injects errors, and attaches.
 # small
 # needs: strace gcc
+# untraced: only one may trace a task
 
 cat >busy.c <<'C'
 #include <errno.h>
