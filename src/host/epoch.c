@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A thread leaves at its next gate. If it does not it is lost to us, as one that a handler took away. */
-enum { LEAVE_SECONDS = 5, SPIN_PAUSES = 2000 };
+/* A thread leaves at its next gate. One that does not was killed alone, on memory that others share. */
+enum { LEAVE_SECONDS = 60, SPIN_PAUSES = 2000 };
 
 static void raise_epoch(struct process *p, u64 by)
 {

@@ -508,8 +508,10 @@ static void take_event(struct run *r, s64 what)
             process_died(p);
         return;
     }
-    empty(what == EVENT_BELL ? r->bell : r->signals);
-    while (what == EVENT_BELL && next_posted(r, &x))
+    if (what != EVENT_BELL)
+        return; /* children were looked after already */
+    empty(r->bell);
+    while (next_posted(r, &x))
         handle(&x);
 }
 
@@ -534,6 +536,7 @@ void follow_run(struct run *r)
     while (!r->root_ended || r->processes.n) {
         struct epoll_event ev[16];
         int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), must_look(r) ? LOOK_MS : -1);
+        empty(r->signals); /* first: whoever stops from here on rings again */
         reap(r);
         look_at_untraced(r); /* before their ends are seen */
         for (int i = 0; i < n; i++)
