@@ -103,6 +103,7 @@ static void make_one(struct sequence *s, u64 address, u8 *writable, u64 seed)
         if (!sequence_make(s, &c, address, rng_next(&r)))
             continue;
         memcpy(writable, c.bytes, s->size);
+        memset(writable + s->size, 0xcc, CODE_LIMIT - s->size); /* one that runs on is no good */
         if (is_good(s)) {
             count_instructions(c.bytes, s->code_size);
             return;
