@@ -22,7 +22,7 @@ void code_begin(struct code *c, u64 base, u64 seed)
     c->rng.x = seed;
     c->base = base;
     c->n = c->n_labels = c->n_fixes = 0;
-    c->failed = c->odd_stack = c->may_move_rsp = false;
+    c->failed = c->odd_stack = c->may_move_rsp = c->spelled_simply = false;
     c->reserved = c->uses = 0;
     c->depth = 0;
     c->floor = -200;
@@ -326,7 +326,7 @@ bool code_put(struct code *c, ZydisEncoderRequest *q)
         !ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, len, &z, op)) ||
         z.mnemonic != q->mnemonic || !is_allowed(c, &z, op))
         return false;
-    if (rng_percent(&c->rng, 15))
+    if (!c->spelled_simply && rng_percent(&c->rng, 15))
         respell(c, &z, op, bytes, &len);
     memcpy(c->bytes + c->n, bytes, len);
     c->n += (u32)len;

@@ -44,6 +44,7 @@ struct code {
     s32 floor;      /* nothing may be popped that was pushed before this depth */
     bool odd_stack; /* rsp is not where it began: do not reach over what was pushed */
     bool may_move_rsp;
+    bool spelled_simply; /* the length of what is put matters */
     u32 n_labels, n_fixes;
     s32 label[LABEL_LIMIT]; /* offset, or -1 while it is not set */
     struct fix fix[FIX_LIMIT];

@@ -3,11 +3,13 @@
  *
  *     random_state make SEED COUNT FILE      write COUNT sequences that run and end without a fault
  *     random_state run FILE RESULTS [I]      run them all; RESULTS gets 8 bytes for each; print what I leaves
+ *     random_state write FILE RESULTS [I]    the same, and each is written to memory before it runs, and wiped out after
  *     random_state show FILE I               run only one and print what it leaves
  *     random_state list FILE I               print its instructions
  *
- * `run` and `show` are for running natively and under gait: what they write must be the same. A file
- * is mapped and executed, not copied, because code that can be written to is another matter. RESULTS
+ * `run`, `write` and `show` are for running natively and under gait: the results must be the same. For
+ * `run` the file is mapped and executed, and its code cannot be written to; `write` is the other
+ * matter. RESULTS
  * is mapped too: a run that crashes leaves zeros from the sequence on at which it crashed. */
 #include "forms.h"
 #include "sequence.h"
@@ -101,6 +103,7 @@ static void make_one(struct sequence *s, u64 address, u8 *writable, u64 seed)
         if (!sequence_make(s, &c, address, rng_next(&r)))
             continue;
         memcpy(writable, c.bytes, s->size);
+        memset(writable + s->size, 0xcc, CODE_LIMIT - s->size); /* one that runs on is no good */
         if (is_good(s)) {
             count_instructions(c.bytes, s->code_size);
             return;
@@ -153,9 +156,10 @@ static int make(u64 seed, u64 count, const char *path)
 struct file {
     const struct header *h;
     const struct sequence *s;
+    bool writes; /* the code is put in place one sequence at a time */
 };
 
-static struct file open_file(const char *path)
+static struct file open_file(const char *path, bool writes)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -166,21 +170,34 @@ static struct file open_file(const char *path)
         die("not a file of sequences", path);
     for (u32 half = 0; half < 2; half++) {
         void *place = (void *)(uintptr_t)code_at[half];
+        int prot = PROT_READ | PROT_EXEC | (writes ? PROT_WRITE : 0);
+        int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE | (writes ? MAP_ANONYMOUS : 0);
+        off_t offset = writes ? 0 : (off_t)h->offset[half];
         if (h->size[half] &&
-            mmap(place, h->size[half], PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd,
-                 (off_t)h->offset[half]) != place)
+            mmap(place, h->size[half], prot, flags, writes ? -1 : fd, offset) != place)
             die("cannot map the code of", path);
     }
     close(fd);
-    return (struct file){h, (const struct sequence *)(h + 1)};
+    return (struct file){h, (const struct sequence *)(h + 1), writes};
 }
 
-static void run_one(const struct sequence *s, u64 *result, bool shown)
+static void write_code(const struct file *f, const struct sequence *s)
+{
+    u32 half = s->address >= HIGH_CODE_AT;
+    const u8 *from = (const u8 *)f->h + f->h->offset[half] + (s->address - code_at[half]);
+    memcpy((void *)(uintptr_t)s->address, from, s->size);
+}
+
+static void run_one(const struct file *f, const struct sequence *s, u64 *result, bool shown)
 {
     u64 h = 0;
     for (u32 round = 0; round < ROUNDS; round++) {
+        if (f->writes)
+            write_code(f, s);
         world_prepare(&s->start, round);
         world_run(s->address);
+        if (f->writes)
+            memset((void *)(uintptr_t)s->address, 0xcc, s->size);
         h = h * 3 + world_hash(&s->start);
         if (shown) {
             printf("round %u\n", round);
@@ -190,9 +207,9 @@ static void run_one(const struct sequence *s, u64 *result, bool shown)
     *result = h ? h : 1;
 }
 
-static int run(const char *path, const char *results, u64 shown)
+static int run(const char *path, const char *results, u64 shown, bool writes)
 {
-    struct file f = open_file(path);
+    struct file f = open_file(path, writes);
     u64 n = f.h->count;
     int fd = open(results, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0 || ftruncate(fd, (off_t)(8 * n)) < 0)
@@ -201,7 +218,7 @@ static int run(const char *path, const char *results, u64 shown)
     if (out == MAP_FAILED)
         die("cannot write", results);
     for (u64 i = 0; i < n; i++)
-        run_one(&f.s[i], &out[i], i == shown);
+        run_one(&f, &f.s[i], &out[i], i == shown);
     return 0;
 }
 
@@ -215,16 +232,16 @@ static const struct sequence *sequence_at(const struct file *f, const char *inde
 
 static int show(const char *path, const char *index)
 {
-    struct file f = open_file(path);
+    struct file f = open_file(path, false);
     const struct sequence *s = sequence_at(&f, index);
     u64 ignored;
-    run_one(s, &ignored, true);
+    run_one(&f, s, &ignored, true);
     return 0;
 }
 
 static int list(const char *path, const char *index)
 {
-    struct file f = open_file(path);
+    struct file f = open_file(path, false);
     const struct sequence *s = sequence_at(&f, index);
     const u8 *code = (const u8 *)(uintptr_t)s->address;
     ZydisDisassembledInstruction x;
@@ -247,14 +264,15 @@ int main(int argc, char **argv)
     world_map();
     if (!strcmp(verb, "make") && argc == 5)
         return make(strtoull(argv[2], NULL, 0), strtoull(argv[3], NULL, 0), argv[4]);
-    if (!strcmp(verb, "run") && (argc == 4 || argc == 5))
-        return run(argv[2], argv[3], argc == 5 ? strtoull(argv[4], NULL, 0) : ~0ull);
+    bool writes = !strcmp(verb, "write");
+    if ((writes || !strcmp(verb, "run")) && (argc == 4 || argc == 5))
+        return run(argv[2], argv[3], argc == 5 ? strtoull(argv[4], NULL, 0) : ~0ull, writes);
     if (!strcmp(verb, "show") && argc == 4)
         return show(argv[2], argv[3]);
     if (!strcmp(verb, "list") && argc == 4)
         return list(argv[2], argv[3]);
     fprintf(stderr,
-            "usage: random_state make SEED COUNT FILE | run FILE RESULTS [I] | show FILE I | "
+            "usage: random_state make SEED COUNT FILE | run|write FILE RESULTS [I] | show FILE I | "
             "list FILE I\n");
     return 2;
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Random instruction sequences leave the same registers, flags, vector state and memory natively and under gait.
 #
-#   run.sh [COUNT [SEED]]     COUNT sequences (20000) from this seed on (1): recording memory, recording nothing, and a part
-#                             of them with each of the knobs of src/host/stress.def
+#   run.sh [COUNT [SEED]]     COUNT sequences (20000) from this seed on (1): recording memory, recording nothing, written to
+#                             memory and run there, and some with each of the knobs of src/host/stress.def
 #
 # A slice is one file and one run, and one test for each way to run it. Where a slice differs, the first sequence that does is
 # printed with both states, and its file is kept.
@@ -29,7 +29,7 @@ first_difference() {
 }
 
 # Show one sequence: its instructions, and what differs, alone or else in the company of the others.
-# explain FILE INDEX KNOBS EVENTS
+# explain FILE INDEX KNOBS EVENTS VERB
 explain() {
     under="env GAIT_STRESS=$3 $gait record --events=$4 --sink=drop --"
     "$program" list "$1" "$2"
@@ -37,7 +37,7 @@ explain() {
     $command >"$work/native.txt"
     $under $command >"$work/gait.txt" 2>"$work/gait.err"
     if cmp -s "$work/native.txt" "$work/gait.txt"; then
-        command="$program run $1 $work/results $2"
+        command="$program $5 $1 $work/results $2"
         $command >"$work/native.txt"
         $under $command >"$work/gait.txt" 2>"$work/gait.err"
     fi
@@ -49,12 +49,13 @@ explain() {
 }
 
 # Run a file of sequences under gait in one way, and compare.
+# try FILE KNOBS EVENTS SINK [VERB]
 try() {
-    tried=$1 knobs=$2 events=$3 sink=$4
+    tried=$1 knobs=$2 events=$3 sink=$4 verb=${5:-run}
     GAIT_STRESS=$knobs timeout 1200 "$gait" record --events="$events" --sink="$sink" -o "$work/trace.gait" -- \
-        "$program" run "$tried" "$work/traced" 2>"$work/stderr"
+        "$program" "$verb" "$tried" "$work/traced" 2>"$work/stderr"
     status=$?
-    set -- $(first_difference "$work/native" "$work/traced")
+    set -- $(first_difference "$work/native-$verb" "$work/traced")
     why=
     [ $# -eq 0 ] || why="$2 sequences differ, the first is number $1"
     [ -n "$why" ] || [ $status -eq 0 ] || why="status $status: $(head -n 1 "$work/stderr")"
@@ -69,16 +70,17 @@ try() {
     failed=$((failed + 1))
     kept=$work/failed-$(basename "$tried")
     cp "$tried" "$kept"
-    echo "not ok $kept, events=$events, sink=$sink, GAIT_STRESS=$knobs: $why"
+    echo "not ok $verb $kept, events=$events, sink=$sink, GAIT_STRESS=$knobs: $why"
     if [ $# -ne 0 ]; then
         differences=$((differences + $2))
-        explain "$kept" "$1" "$knobs" "$events"
+        explain "$kept" "$1" "$knobs" "$events" "$verb"
     fi
 }
 
-# Make a file and run it natively.
+# Make a file and run it natively. A sequence may read its neighbours' bytes, so `write` has results of its own.
 begin() {
-    made=$("$program" make "$1" "$2" "$3") && "$program" run "$3" "$work/native" || {
+    made=$("$program" make "$1" "$2" "$3") && "$program" run "$3" "$work/native-run" &&
+        "$program" write "$3" "$work/native-write" || {
         echo "not ok: cannot make $2 sequences from seed $1"
         echo "$passed passed, 1 failed"
         exit 1
@@ -97,6 +99,7 @@ while [ "$left" -gt 0 ]; do
     begin $((seed + k)) "$n" "$file"
     try "$file" "" memory drop
     try "$file" "" none drop
+    try "$file" "" memory drop write
     rm -f "$file"
     left=$((left - n))
     k=$((k + 1))
@@ -107,10 +110,13 @@ n=$((count / 100))
 [ $n -ge 400 ] || n=400
 [ $n -le 5000 ] || n=5000
 begin $((seed + 1000000)) $n "$work/stress"
-for knobs in noahead tinybuf gates blocks single strict tinybuf,single,strict; do
+matrix="noahead tinybuf gates blocks single strict tinycache flush tinybuf,single,strict flush,single"
+[ "$count" -gt 20000 ] || matrix="noahead,blocks tinycache tinybuf,single,strict flush"
+for knobs in $matrix; do
     try "$work/stress" $knobs memory drop
     try "$work/stress" $knobs none drop
-    stressed=$((stressed + 2 * n))
+    try "$work/stress" $knobs none drop write
+    stressed=$((stressed + 3 * n))
 done
 try "$work/stress" "" control drop
 try "$work/stress" "" memory file
@@ -121,7 +127,7 @@ try "$work/few" nolink,gates,noahead none drop
 try "$work/few" slow,single memory decode
 rm -f "$work/stress" "$work/few" "$work/trace.gait"
 
-echo "$count sequences of $((instructions / (count + n + few))) instructions, memory and none, and $((stressed + 2 * n + 3 * few)) runs" \
+echo "$count sequences of $((instructions / (count + n + few))) instructions, each three times, and $((stressed + 2 * n + 3 * few)) runs" \
     "with knobs or other sinks: $differences differences"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

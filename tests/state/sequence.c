@@ -521,8 +521,10 @@ static void put_call(struct maker *m, struct function *f)
         c->depth -= 8;
     }
     label_here(c, back);
+    c->spelled_simply = true;
     if (f->kind == F_SKIPS)
         code_op(c, ZYDIS_MNEMONIC_UD2, 0);
+    c->spelled_simply = false;
 }
 
 static void item_call(struct maker *m)

@@ -189,10 +189,8 @@ static void forget_unused(u8 *area)
         memset(area + 32, 0, 128);
         memcpy(area, &fcw, 2);
     }
-    if (!(used & 2)) {
-        memset(area + 24, 0, 8); /* mxcsr is stored with them, or not */
+    if (!(used & 2))
         memset(area + 160, 0, 256);
-    }
     u32 next = XSAVE_HEAD;
     for (u32 i = 2; i < COMPONENTS; i++) {
         u32 offset = components[i].offset;
@@ -367,8 +365,8 @@ static void look(const struct start *s)
         return;
     forget_unused(seen + 9 * PAGE + (XSAVE_AT - SAVE_AT));
     forget_unused(seen + 9 * PAGE + (XSAVEC_AT - SAVE_AT));
-    clear(XSAVE_AT, 6, 24);
-    clear(XSAVEC_AT, 6, 24);
+    clear(XSAVE_AT, 6, 32); /* mxcsr, too, is stored or not */
+    clear(XSAVEC_AT, 6, 32);
     clear(FXSAVE_AT, 6, 24);
     clear(FNSTENV_AT, 12, 28);
     clear(FNSAVE_AT, 12, 28);
