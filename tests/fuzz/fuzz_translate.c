@@ -194,6 +194,8 @@ static void follow(const struct piece *p)
 {
     ZydisInstructionCategory c = p->z.meta.category;
     u64 behind = p->at + p->z.length;
+    if (p->z.mnemonic == ZYDIS_MNEMONIC_XABORT) /* for Zydis it is a branch */
+        c = ZYDIS_CATEGORY_NOP;
     bool branches = c == ZYDIS_CATEGORY_COND_BR || c == ZYDIS_CATEGORY_UNCOND_BR || c == ZYDIS_CATEGORY_CALL;
     bool goes_on = c != ZYDIS_CATEGORY_UNCOND_BR && c != ZYDIS_CATEGORY_RET;
     if (branches && p->op[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
