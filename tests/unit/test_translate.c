@@ -174,7 +174,13 @@ static bool decode_bytes(const u8 *bytes, size_t n, struct piece *p)
     if (!ready)
         ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
                 ZYAN_SUCCESS(ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE)); /* nops */
-    return n && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, bytes, n, &p->z, p->op));
+    if (!n || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, bytes, n, &p->z, p->op)))
+        return false;
+    if (p->z.mnemonic == ZYDIS_MNEMONIC_XABORT) { /* for Zydis it is a branch */
+        p->z.meta.category = ZYDIS_CATEGORY_NOP;
+        p->z.meta.branch_type = ZYDIS_BRANCH_TYPE_NONE;
+    }
+    return true;
 }
 
 static bool piece_at(const struct bench *b, u64 at, struct piece *p)
