@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flags survive a return to code whose address has its low bits in common with that of code that does not read them. */
+/* Flags survive a return to code that shares the low bits of its address with code that reads none. */
 #include "case.h"
 CASE
     mov ebp, 3

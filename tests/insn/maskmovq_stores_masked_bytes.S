@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* maskmovq stores each byte at rdi whose mask byte has its top bit set, wherever the top of the x87 stack is. */
+/* maskmovq stores each byte at rdi whose mask byte has its top bit set; the x87 top does not matter. */
 #include "case.h"
 CASE
     lea rdi, [rip + zeros]

@@ -63,7 +63,11 @@ static inline u64 code_here(const struct code *c)
 /* Append one instruction; false, and nothing has happened, if it cannot be encoded or would write
  * what must stay. A rip-relative operand holds the address it means. */
 bool code_put(struct code *c, ZydisEncoderRequest *q);
-/* The same for an instruction that must be possible: the sequence is lost otherwise. */
+/* Write an instruction in another way that means the same, if there is one. */
+void code_respell(struct code *c, const ZydisDecodedInstruction *z, const ZydisDecodedOperand *op,
+                  u8 *bytes, ZyanUSize *len);
+const ZydisDecoder *code_decoder(void);
+/* Append an instruction that must be possible: the sequence is lost otherwise. */
 void code_op(struct code *c, ZydisMnemonic m, u32 n, ...);
 void code_op_at(struct code *c, ZydisMnemonic m, const struct place *p, u32 n, ...);
 void code_data(struct code *c, u64 x);

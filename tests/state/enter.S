@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Into a sequence with every register loaded, and out of it with every register stored.
  *
- * All addresses are absolute: no register is free on the way in or out. A sequence ends with a jump to state_leave; where
- * one faults, the signal handler goes on at state_abort. */
+ * All addresses are absolute: no register is free on the way in or out. A sequence ends with a jump
+ * to state_leave; where one faults, the signal handler goes on at state_abort. */
 #include "machine.h"
 
 #define IN(x)   IN_AT + (x)

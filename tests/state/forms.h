@@ -55,6 +55,9 @@ size_t forms_count(void);
 const struct form *form_pick(struct rng *r, enum form_class class);
 /* Append this form with random operands, and before it what it needs; false if that went wrong. */
 bool form_put(struct code *c, const struct form *f);
+/* The two ways this is done; the first with an operand that is aligned or not. */
+bool form_put_with(struct code *c, const struct form *f, bool aligned);
+bool form_put_division(struct code *c, const struct form *f);
 /* End a sequence. */
 void code_leave(struct code *c);
 

@@ -2,15 +2,15 @@
 /* Random instruction sequences, and the state of the machine that each of them leaves.
  *
  *     random_state make SEED COUNT FILE      write COUNT sequences that run and end without a fault
- *     random_state run FILE RESULTS [I]      run them all; RESULTS gets 8 bytes for each; print what I leaves
- *     random_state write FILE RESULTS [I]    the same, and each is written to memory before it runs, and wiped out after
+ *     random_state run FILE RESULTS [I]      run them all; RESULTS gets 8 bytes for each; print I
+ *     random_state write FILE RESULTS [I]    the same, but each is written to memory just before
  *     random_state show FILE I               run only one and print what it leaves
  *     random_state list FILE I               print its instructions
  *
- * `run`, `write` and `show` are for running natively and under gait: the results must be the same. For
- * `run` the file is mapped and executed, and its code cannot be written to; `write` is the other
- * matter. RESULTS
- * is mapped too: a run that crashes leaves zeros from the sequence on at which it crashed. */
+ * `run`, `write` and `show` are for running natively and under gait: the results must be the same.
+ * For `run` the file is mapped and executed, and its code cannot be written to; `write` is the
+ * other matter. RESULTS is mapped too: a run that crashes leaves zeros from the sequence on at which
+ * it crashed. */
 #include "forms.h"
 #include "sequence.h"
 
@@ -38,7 +38,7 @@ static _Noreturn void die(const char *what, const char *which)
     exit(2);
 }
 
-/* -- Making ------------------------------------------------------------------------------------ */
+/* -- Making ----------------------------------------------------------------------------------- */
 
 /* Code that can be run at its place and written from another. */
 static u8 *map_code_twice(u64 address)
@@ -151,7 +151,7 @@ static int make(u64 seed, u64 count, const char *path)
     return 0;
 }
 
-/* -- Running ----------------------------------------------------------------------------------- */
+/* -- Running ---------------------------------------------------------------------------------- */
 
 struct file {
     const struct header *h;

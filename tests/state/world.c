@@ -61,7 +61,7 @@ static void map_at(u64 address, size_t size)
     exit(2);
 }
 
-/* Eight bytes that are interesting to some instruction: integers, floats, doubles, all or nothing. */
+/* Eight bytes that interest some instruction: integers, floats, doubles, all or nothing. */
 static u64 some_lane(struct rng *r)
 {
     u64 x = rng_next(r);
@@ -159,7 +159,7 @@ u64 world_components(void)
     return known = (u64)d << 32 | a;
 }
 
-/* -- xsave areas ------------------------------------------------------------------------------- */
+/* -- xsave areas ------------------------------------------------------------------------------ */
 
 static struct component {
     u32 size, offset;
