@@ -82,7 +82,7 @@ delete
 continue
 GDB
 # Addresses of libraries and process ids differ from run to run.
-tidy() { sed -E -e 's/0x[0-9a-f]+/ADDRESS/g' -e 's/\(LWP [0-9]+\)/(LWP N)/' -e 's/process [0-9]+/process N/' -e '/libthread_db|debuginfod|^warning|^$/d' -e 's/Thread ADDRESS/Thread/'; }
+tidy() { sed -E -e 's/0x[0-9a-f]+/ADDRESS/g' -e 's/\(LWP [0-9]+\)/(LWP N)/' -e 's/process [0-9]+/process N/' -e '/libthread_db|debuginfod|^warning|^gait: .* ran untraced|^$/d' -e 's/Thread ADDRESS/Thread/'; }
 $GAIT gdb -nx -batch -x commands ./debuggee 2>&1 | tidy
 echo "-- a fault, a core"
 $GAIT gdb -nx -batch -ex 'set pagination off' -ex 'handle SIGUSR1 nostop' -ex 'run x' -ex 'print $_siginfo.si_signo' -ex 'print $_siginfo._sifields._sigfault.si_addr' \
