@@ -89,11 +89,12 @@ $(STATE): $(wildcard tests/state/*.[chS]) src/base/base.h
 	$(CC) $(HOST) $(CFLAGS) -Itests/state -no-pie -o $@ $(filter %.c %.S,$^) -lZydis
 
 # What every change must pass, in minutes.
-check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
+check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
 	    -- programs tests/programs/run.sh small \
+	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \
 	    -- oracle tests/oracle/run.sh small \
 	    -- state tests/state/run.sh 20000 \
