@@ -36,7 +36,7 @@ static void add_batch(int64_t number, struct tally *t)
         if (s > 1)
             continue;
         double scale = sqrt(-2 * log(s) / s), gx = a * scale, gy = b * scale;
-        t->ring[(int)(fabs(gx) > fabs(gy) ? fabs(gx) : fabs(gy))]++;
+        t->ring[(int)fmax(fabs(gx), fabs(gy))]++;
         t->sx += gx;
         t->sy += gy;
     }

@@ -8,7 +8,7 @@
 static const struct shape {
     int64_t built, batch; /* tuples in the table, keys looked up at a time */
     int batches, log2_buckets;
-} shapes[] = {{200000, 200000, 6, 17}, {1000000, 1000000, 10, 20}, {6000000, 4000000, 9, 23}};
+} shapes[] = {{200000, 200000, 6, 17}, {1000000, 1000000, 10, 20}, {6000000, 4000000, 11, 23}};
 
 struct tuple {
     uint64_t key, payload;

@@ -169,22 +169,25 @@ static void given_at(double x, double y, double z, point given)
     given[DAMP] = 0.05 + 0.01 * sin(x - 4 * y);
 }
 
-/* One component of L times these values, from the definition: A is a matrix, a difference five weights. */
-static double component(const struct grid *g, const point *values, ptrdiff_t at, int axis, int m)
+/* rest -= L times these values, from the definition: A is a matrix, a difference five weights. */
+static void subtract_plainly(const struct grid *g, const point *values, ptrdiff_t at, int axis,
+                             point rest)
 {
     static const double d1[5] = {0, -0.5, 0, 0.5, 0}, d2[5] = {0, 1, -2, 1, 0};
     static const double d4[5] = {1, -4, 6, -4, 1};
-    double a[5][5] = {{0}}, sum = 0;
-    for (int i = 0; i < 5; i++)
-        a[i][i] = g->given[at][axis];
+    const double *given = g->given[at];
+    double a[5][5] = {{0}};
+    for (int m = 0; m < 5; m++)
+        a[m][m] = given[axis];
     a[0][1 + axis] = a[1 + axis][4] = a[4][1 + axis] = 1;
     for (int o = 0; o < 5; o++) {
         const double *u = values[at + (o - 2) * g->next[axis]];
-        for (int k = 0; k < 5; k++)
-            sum += d1[o] * a[m][k] * u[k];
-        sum += (g->given[at][DAMP] * d4[o] - g->given[at][SMOOTH] * d2[o]) * u[m];
+        for (int m = 0; m < 5; m++) {
+            rest[m] -= STEP * (given[DAMP] * d4[o] - given[SMOOTH] * d2[o]) * u[m];
+            for (int k = 0; k < 5 && d1[o] != 0; k++)
+                rest[m] -= STEP * d1[o] * a[m][k] * u[k];
+        }
     }
-    return STEP * sum;
 }
 
 /* |f - (1 + L...) times these values|, for the sum of L over the given axes, in the mean. */
@@ -193,14 +196,16 @@ static double norm_afresh(const struct grid *g, const point *values, int first_a
     double sum = 0;
     for (int z = 0; z < g->n; z++)
         for (int y = 0; y < g->n; y++)
-            for (int x = 0; x < g->n; x++)
-                for (int m = 0; m < 5; m++) {
-                    ptrdiff_t at = grid_place(g, z, y, x);
-                    double rest = g->f[at][m] - values[at][m];
-                    for (int axis = first_axis; axis <= last_axis; axis++)
-                        rest -= component(g, values, at, axis, m);
-                    sum += rest * rest;
-                }
+            for (int x = 0; x < g->n; x++) {
+                ptrdiff_t at = grid_place(g, z, y, x);
+                point rest;
+                for (int m = 0; m < 5; m++)
+                    rest[m] = g->f[at][m] - values[at][m];
+                for (int axis = first_axis; axis <= last_axis; axis++)
+                    subtract_plainly(g, values, at, axis, rest);
+                for (int m = 0; m < 5; m++)
+                    sum += rest[m] * rest[m];
+            }
     return grid_mean(g, sum);
 }
 

@@ -7,7 +7,7 @@
 static const struct shape {
     size_t n; /* elements of an array */
     int rounds;
-} shapes[] = {{300000, 120}, {2000000, 100}, {16000000, 40}};
+} shapes[] = {{300000, 120}, {2000000, 100}, {16000000, 55}};
 
 static const double scalar = 3.0 / 7.0;
 
