@@ -5,6 +5,7 @@
 #   make demo       record a program, look at it    make check-all    the long ones too
 #   make install    PREFIX=/usr/local               make conformance  real programs
 #   make bench-engine what the engine costs         make state        a million random sequences
+#   make kernels    the programs to measure with
 
 PREFIX ?= /usr/local
 CC     ?= gcc
@@ -18,7 +19,7 @@ GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lxxhash
 
-.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state bench-engine install clean
+.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench-engine install clean
 all: $(B)/gait
 .SECONDARY:
 
@@ -88,11 +89,12 @@ $(STATE): $(wildcard tests/state/*.[chS]) src/base/base.h
 	$(CC) $(HOST) $(CFLAGS) -Itests/state -no-pie -o $@ $(filter %.c %.S,$^) -lZydis
 
 # What every change must pass, in minutes.
-check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE)
+check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
 	    -- programs tests/programs/run.sh small \
+	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \
 	    -- oracle tests/oracle/run.sh small \
 	    -- state tests/state/run.sh 20000 \
@@ -119,6 +121,13 @@ fuzz: $(FUZZ)
 	tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 600
 
 # -- Measuring, showing, installing --------------------------------------------------------------
+# Small programs, affine and irregular, built as users build theirs; each checks its own result.
+KERNELS := $(patsubst bench/kernels/%.c,$(B)/kernels/%,$(wildcard bench/kernels/*.c))
+$(B)/kernels/%: bench/kernels/%.c $(wildcard bench/kernels/*.h)
+	@mkdir -p $(@D)
+	$(CC) -O2 -g -std=gnu11 $(WARN) -o $@ $< -lm
+kernels: $(KERNELS)
+
 bench-engine: $(B)/gait
 	bench/engine
 
