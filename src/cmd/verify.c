@@ -36,20 +36,11 @@ struct verifier {
     struct trace_counts counts;
 };
 
-static bool chunk_begins(const struct walk *w)
-{
-    return w->at == 0 && !w->continues;
-}
-
 static struct past *past_of(struct verifier *v, u32 thread)
 {
     while (v->pasts.n <= thread)
         vec_push(&v->pasts, (struct past){0});
-    struct past *p = &v->pasts.v[thread];
-    /* Where records were dropped, a chunk's first state need not follow from what was before. */
-    if (chunk_begins(&v->walk) && v->walk.trace->summary.lost_buffers)
-        p->rsp_known = false;
-    return p;
+    return &v->pasts.v[thread];
 }
 
 /* -- Records: each returns what is wrong, or NULL ---------------------------------------------- */
@@ -57,7 +48,8 @@ static struct past *past_of(struct verifier *v, u32 thread)
 /* A trace of control flow alone has no references, and its exits do not tell the stack pointer. */
 static const char *state_fault(const struct walk *w, struct past *p, u64 rsp)
 {
-    if (p->rsp_known && p->rsp != rsp && w->table->refs.n)
+    bool gaps = w->trace->summary.lost_buffers; /* after one of these, anything may follow */
+    if (p->rsp_known && p->rsp != rsp && w->table->refs.n && !gaps)
         return "it states another stack pointer than the exits before it give";
     p->rsp = rsp;
     p->rsp_known = true;
@@ -135,8 +127,6 @@ static u64 rsp_after(const struct walk *w, u32 i, const struct unit_exit *x, u64
 static const char *exit_record_fault(const struct walk *w, u32 i, struct past *p)
 {
     u32 n = w->batch->exit[i] - FIRST_EXIT_ID;
-    if (n >= w->trace->pieces.v[w->piece].n_exits)
-        return "its unit is only written later in the file";
     const struct unit_exit *x = &w->table->exits.v[n];
     if (x->kind == EXIT_LANDING)
         return "it is a landing pad's, which writes none";
@@ -170,8 +160,6 @@ static const char *refs_fault(const struct walk *w, u32 i)
 
 static const char *record_fault(const struct walk *w, u32 i, struct past *p)
 {
-    if (i == 0 && chunk_begins(w) && w->batch->exit[i] != RECORD_state)
-        return "it begins the chunk and is not a state record";
     if (p->left)
         return "it comes after its thread left for native code";
     const char *fault = NULL;

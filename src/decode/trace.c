@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunk contents: writer and reader side by side, each pair next to each other.
  *
- * The arrays of the unit table are written as the structs of translate/unit.h stand in memory; the
- * assertions below pin them to the format document. A change there is a new format version. */
+ * Structs that are written as they stand in memory are pinned to the format document by the assertions
+ * below. A change there is a new format version. */
 #include "decode/trace.h"
 #include "wire/wire.h"
 
@@ -10,24 +10,21 @@
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs are the file's bytes");
-_Static_assert(sizeof(struct unit) == 32 && offsetof(struct unit, exit0) == 24, "format");
-_Static_assert(sizeof(struct unit_insn) == 16 && offsetof(struct unit_insn, bytes) == 12, "format");
-_Static_assert(sizeof(struct ref) == 32 && offsetof(struct ref, flags) == 25, "format");
-_Static_assert(sizeof(struct unit_exit) == 32 && offsetof(struct unit_exit, target) == 24,
-               "format");
 _Static_assert(sizeof(struct trace_summary) == 88, "format");
+_Static_assert(sizeof(struct pack_head) == 40, "format");
 
 enum {
-    SLICE = 1 << 16,        /* elements of each array in one units chunk: at most 7 MB */
-    UNITS_LIMIT = 16 << 20, /* raw bytes of one units chunk */
+    SLICE = 1 << 16, /* elements of each array in one units chunk: at most 7 MB in memory */
+    SMALL_LIMIT =
+        16 << 20, /* bytes of one chunk that is not records, raw and, of units, in memory */
+    INDEX_ENTRY = 48,
     VOLUME_FREE = 64 << 20, /* raw bytes of unit tables, and of all else but records, in any file */
     VOLUME_RATIO = 32,      /* beyond that, at most so many times what they take in the file */
 };
 
-/* At the head of a units chunk: where its slices begin and how long they are. The arrays follow in
- * this order. With `more`, the next chunk goes on and only then does the table make sense. */
+/* At the head of a units chunk: where its slices begin and how long they are; their columns follow. With `more`, the next chunk goes on and only then does the table make sense. */
 struct units_head {
-    struct trace_lengths first, count;
+    struct units_lengths first, count;
     u32 more, pad;
 };
 
@@ -165,7 +162,7 @@ int trace_write_process(struct trace_writer *w, struct trace_process *p, struct 
     if (w->written.n == TRACE_NUMBER_LIMIT)
         return err_set(e, "the trace has no room for more than %d processes", TRACE_NUMBER_LIMIT);
     p->number = (u32)w->written.n;
-    vec_push(&w->written, (struct trace_lengths){0});
+    vec_push(&w->written, (struct units_lengths){0});
     const u32 head[] = {1, p->number, p->pid, p->from, p->how, p->memory, p->untraced};
     w->buf.n = 0;
     put(&w->buf, head, sizeof head);
@@ -196,29 +193,17 @@ int trace_write_thread(struct trace_writer *w, struct trace_thread *t, struct er
     return append(w, CHUNK_threads, 0, e);
 }
 
-static struct trace_lengths lengths_of(const struct unit_table *t)
-{
-    return (struct trace_lengths){(u32)t->units.n, (u32)t->insns.n, (u32)t->refs.n, (u32)t->exits.n,
-                                  (u32)t->code.n};
-}
-
 /* The lengths up to the last whole unit. The translator may be adding another one right now: it
  * fills the other arrays first and the units last. */
-static struct trace_lengths whole_lengths_of(const struct unit_table *t)
+static struct units_lengths whole_lengths(const struct unit_table *t)
 {
     size_t n = load_acquire(&t->units.n);
     if (n == 0)
-        return (struct trace_lengths){0};
+        return (struct units_lengths){0};
     const struct unit *u = &t->units.v[n - 1];
     const struct unit_insn *last = &t->insns.v[u->insn0 + u->n_insns - 1];
-    return (struct trace_lengths){(u32)n, u->insn0 + u->n_insns, u->ref0 + u->n_refs,
+    return (struct units_lengths){(u32)n, u->insn0 + u->n_insns, u->ref0 + u->n_refs,
                                   u->exit0 + u->n_exits, last->bytes + last->len};
-}
-
-static bool lengths_equal(struct trace_lengths a, struct trace_lengths b)
-{
-    return a.units == b.units && a.insns == b.insns && a.refs == b.refs && a.exits == b.exits &&
-           a.code == b.code;
 }
 
 static u32 slice(u32 from, u32 to)
@@ -226,31 +211,20 @@ static u32 slice(u32 from, u32 to)
     return MIN(to - from, (u32)SLICE);
 }
 
-/* Append n elements of one array; an empty array has no address to count from. */
-#define PUT_ARRAY(b, vec, from, n)                           \
-    do {                                                     \
-        if (n)                                               \
-            put(b, &(vec)->v[from], (n) * sizeof *(vec)->v); \
-    } while (0)
-
 /* Append the next slice of each array; all of them, usually. */
 static int write_slices(struct trace_writer *w, u32 process, const struct unit_table *t,
-                        struct trace_lengths all, struct err *e)
+                        struct units_lengths all, struct err *e)
 {
-    struct trace_lengths f = w->written.v[process];
-    struct trace_lengths k = {slice(f.units, all.units), slice(f.insns, all.insns),
+    struct units_lengths f = w->written.v[process];
+    struct units_lengths k = {slice(f.units, all.units), slice(f.insns, all.insns),
                               slice(f.refs, all.refs), slice(f.exits, all.exits),
                               slice(f.code, all.code)};
-    struct trace_lengths to = {f.units + k.units, f.insns + k.insns, f.refs + k.refs,
+    struct units_lengths to = {f.units + k.units, f.insns + k.insns, f.refs + k.refs,
                                f.exits + k.exits, f.code + k.code};
-    struct units_head head = {.first = f, .count = k, .more = !lengths_equal(to, all)};
+    struct units_head head = {.first = f, .count = k, .more = !units_equal(to, all)};
     w->buf.n = 0;
     put(&w->buf, &head, sizeof head);
-    PUT_ARRAY(&w->buf, &t->units, f.units, k.units);
-    PUT_ARRAY(&w->buf, &t->insns, f.insns, k.insns);
-    PUT_ARRAY(&w->buf, &t->refs, f.refs, k.refs);
-    PUT_ARRAY(&w->buf, &t->exits, f.exits, k.exits);
-    PUT_ARRAY(&w->buf, &t->code, f.code, k.code);
+    units_store(t, f, k, &w->buf);
     if (append(w, CHUNK_units, process, e))
         return -1;
     w->written.v[process] = to;
@@ -260,20 +234,48 @@ static int write_slices(struct trace_writer *w, u32 process, const struct unit_t
 int trace_write_units(struct trace_writer *w, u32 process, const struct unit_table *t,
                       struct err *e)
 {
-    struct trace_lengths all = whole_lengths_of(t);
-    while (!lengths_equal(w->written.v[process], all))
+    struct units_lengths all = whole_lengths(t);
+    while (!units_equal(w->written.v[process], all))
         if (write_slices(w, process, t, all, e))
             return -1;
     return 0;
 }
 
-int trace_write_records(struct trace_writer *w, u32 thread, const void *data, size_t size,
-                        struct err *e)
+void trace_press(struct trace_press *x, struct pack *p)
 {
-    /* The program may still write to these: what is compressed and sealed must stand still. */
+    x->contents.n = 0;
+    pack_store(p, &x->contents);
+    x->head = p->head;
+    store_press(&x->press, x->contents.v, x->contents.n);
+}
+
+void trace_press_fini(struct trace_press *x)
+{
+    store_press_fini(&x->press);
+    vec_fini(&x->contents);
+}
+
+int trace_write_records(struct trace_writer *w, u32 thread, struct trace_press *x, struct err *e)
+{
+    struct trace_entry entry = {w->store.at, thread, x->head};
+    if (store_append_pressed(&w->store, CHUNK_records, thread, &x->press, e))
+        return -1;
+    vec_push(&w->index, entry);
+    return 0;
+}
+
+static int write_index(struct trace_writer *w, struct err *e)
+{
+    if (w->index.n * INDEX_ENTRY > SMALL_LIMIT)
+        return 0; /* readers look at the chunks themselves */
     w->buf.n = 0;
-    put(&w->buf, data, size);
-    return store_append(&w->store, CHUNK_records, thread, w->buf.v, w->buf.n, e);
+    put_u32(&w->buf, (u32)w->index.n);
+    for (size_t i = 0; i < w->index.n; i++) {
+        const struct trace_entry *x = &w->index.v[i];
+        put(&w->buf, &x->offset, sizeof x->offset);
+        put(&w->buf, &x->head, sizeof x->head);
+    }
+    return append(w, CHUNK_index, 0, e);
 }
 
 int trace_write_modules(struct trace_writer *w, u32 process, const struct trace_module *m, size_t n,
@@ -294,13 +296,15 @@ int trace_write_modules(struct trace_writer *w, u32 process, const struct trace_
 int trace_writer_close(struct trace_writer *w, const struct trace_summary *s, struct err *e)
 {
     int bad = 0;
-    w->buf.n = 0;
     if (s) {
+        bad = write_index(w, e);
+        w->buf.n = 0;
         put(&w->buf, s, sizeof *s);
-        bad = append(w, CHUNK_summary, 0, e);
+        bad = bad || append(w, CHUNK_summary, 0, e);
     }
     vec_fini(&w->buf);
     vec_fini(&w->written);
+    vec_fini(&w->index);
     if (!s || bad)
         store_writer_abandon(&w->store);
     else
@@ -399,37 +403,24 @@ static const char *read_ends(struct trace *t, struct cursor *c)
     return NULL;
 }
 
-/* Append n elements to one array of the table; the caller has checked that they are there. */
-#define GET_ARRAY(c, vec, n)                                  \
-    do {                                                      \
-        if (n)                                                \
-            get(c, vec_grow(vec, n), (n) * sizeof *(vec)->v); \
-    } while (0)
-
 static const char *read_units(struct trace *t, u32 process, struct cursor *c)
 {
     struct units_head h;
     get(c, &h, sizeof h);
-    u64 size = h.count.units * sizeof(struct unit) + h.count.insns * sizeof(struct unit_insn) +
-               h.count.refs * sizeof(struct ref) + h.count.exits * sizeof(struct unit_exit) +
-               h.count.code;
-    if (c->bad || size != c->left)
-        return "does not have the size its head says";
     struct trace_units *u = &t->units.v[process];
-    if (!lengths_equal(h.first, lengths_of(&u->table)))
+    if (c->bad || !units_equal(h.first, units_lengths(&u->table)))
         return "does not continue the unit table";
+    u64 size = units_size(h.count);
     if (size == 0)
         return "brings no units";
-    if (is_too_large(&t->units_volume))
+    t->units_volume.raw += size;
+    if (size > SMALL_LIMIT || is_too_large(&t->units_volume))
         return "makes the unit table too large to be true";
-    GET_ARRAY(c, &u->table.units, h.count.units);
-    GET_ARRAY(c, &u->table.insns, h.count.insns);
-    GET_ARRAY(c, &u->table.refs, h.count.refs);
-    GET_ARRAY(c, &u->table.exits, h.count.exits);
-    GET_ARRAY(c, &u->table.code, h.count.code);
-    if (!h.more)
-        u->committed = lengths_of(&u->table);
-    return NULL;
+    const char *fault = units_read(&u->table, h.count, c->p, c->left);
+    c->left = 0;
+    if (!fault && !h.more)
+        u->committed = units_lengths(&u->table);
+    return fault;
 }
 
 static const char *read_modules(struct trace *t, u32 process, struct cursor *c)
@@ -467,6 +458,25 @@ static const char *read_threads(struct trace *t, struct cursor *c)
     return NULL;
 }
 
+/* The index must tell of the records that are there, and of all of them. */
+static const char *read_index(struct trace *t, struct cursor *c)
+{
+    u32 n = get_u32(c);
+    if (n != t->pieces.n)
+        return "does not list the chunks of records";
+    for (u32 i = 0; i < n && !c->bad; i++) {
+        struct trace_piece *p = &t->pieces.v[i];
+        u64 offset;
+        get(c, &offset, sizeof offset);
+        get(c, &p->head, sizeof p->head);
+        if (!c->bad && offset != p->chunk.offset)
+            return "lists a chunk of records that is not there";
+        p->has_head = true;
+    }
+    t->has_index = true;
+    return NULL;
+}
+
 static const char *read_summary(struct trace *t, struct cursor *c)
 {
     get(c, &t->summary, sizeof t->summary);
@@ -480,7 +490,7 @@ static const char *note_records(struct trace *t, const struct store_chunk *c)
         return "has records of a thread that is not there";
     u32 process = t->threads.v[c->owner].process, memory = t->processes.v[process].memory;
     const struct trace_units *u = &t->units.v[memory];
-    if (!lengths_equal(u->committed, lengths_of(&u->table)))
+    if (!units_equal(u->committed, units_lengths(&u->table)))
         return "stands in the middle of the unit table";
     vec_push(&t->pieces,
              ((struct trace_piece){*c, process, memory, .n_exits = (u32)u->table.exits.n}));
@@ -510,6 +520,9 @@ static const char *read_contents(struct trace *t, const struct store_chunk *chun
         break;
     case CHUNK_threads:
         fault = read_threads(t, &c);
+        break;
+    case CHUNK_index:
+        fault = read_index(t, &c);
         break;
     case CHUNK_summary:
         fault = read_summary(t, &c);
@@ -543,14 +556,26 @@ static const char *order_fault(struct trace *t, const struct store_chunk *c)
         return "is a command line in the wrong place, or there is none before it";
     if (t->has_summary)
         return "comes after the summary";
+    if (t->has_index && c->kind != CHUNK_summary)
+        return "comes after the index";
     if (c->kind == CHUNK_records)
         return NULL;
-    struct trace_volume *v = c->kind == CHUNK_units ? &t->units_volume : &t->small_volume;
-    v->raw += c->raw_size;
-    v->stored += c->stored_size;
-    if (c->raw_size > UNITS_LIMIT || is_too_large(&t->small_volume))
+    if (c->kind == CHUNK_units) { /* what it takes in memory is counted when its head is read */
+        t->units_volume.stored += c->stored_size;
+    } else {
+        t->small_volume.raw += c->raw_size;
+        t->small_volume.stored += c->stored_size;
+    }
+    if (c->raw_size > SMALL_LIMIT || is_too_large(&t->small_volume))
         return "is too large for its kind";
     return owner_fault(t, c);
+}
+
+static int chunk_fault(const struct trace *t, const struct store_chunk *c, const char *fault,
+                       struct err *e)
+{
+    return err_set(e, "%s is damaged: chunk %lu at offset %lu %s; copy or record it again",
+                   t->store.path, (unsigned long)c->sequence, (unsigned long)c->offset, fault);
 }
 
 /* Take in one chunk. -1: it is unsound, and nothing behind it counts. */
@@ -565,10 +590,7 @@ static int take_chunk(struct trace *t, const struct store_chunk *c, struct store
             return -1;
         fault = read_contents(t, c, raw);
     }
-    if (!fault)
-        return 0;
-    return err_set(e, "%s is damaged: chunk %lu at offset %lu %s; copy or record it again",
-                   t->store.path, (unsigned long)c->sequence, (unsigned long)c->offset, fault);
+    return fault ? chunk_fault(t, c, fault, e) : 0;
 }
 
 /* Drop the part of a table that had not arrived whole when the file stopped making sense. */
@@ -625,6 +647,24 @@ const struct unit_table *trace_table(const struct trace *t, size_t piece)
 int trace_load(struct trace *t, size_t i, struct store_bytes *into, struct err *e)
 {
     return store_load(&t->store, &t->pieces.v[i].chunk, into, e);
+}
+
+int trace_head(struct trace *t, size_t i, struct pack_head *head, struct err *e)
+{
+    const struct trace_piece *p = &t->pieces.v[i];
+    struct store_bytes raw = {0};
+    *head = p->head;
+    if (p->has_head)
+        return 0;
+    int bad = trace_load(t, i, &raw, e);
+    const char *fault = bad ? NULL : unpack_head(raw.v, raw.n, head);
+    vec_fini(&raw);
+    return fault ? trace_fault(t, i, fault, e) : bad;
+}
+
+int trace_fault(const struct trace *t, size_t i, const char *fault, struct err *e)
+{
+    return chunk_fault(t, &t->pieces.v[i].chunk, fault, e);
 }
 
 void trace_close(struct trace *t)

@@ -6,9 +6,10 @@
  *     trace_writer_open(&w, path, argc, argv, &e);
  *     trace_write_process(&w, &process, &e);       when it begins; numbers are given in this order
  *     trace_write_thread(&w, &thread, &e);         before its first records; the same
- *     for each buffer drained:
+ *     for each stretch of records that was packed (decode/pack.h):
+ *         trace_press(pack, &press);                    takes long, needs no writer
  *         trace_write_units(&w, process, &table, &e);   what is new in that process's table
- *         trace_write_records(&w, thread, data, size, &e);
+ *         trace_write_records(&w, thread, &press, &e);
  *     trace_write_modules, trace_write_end:        at any time
  *     trace_writer_close(&w, &summary, &e);
  *
@@ -22,6 +23,8 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "decode/pack.h"
+#include "decode/units.h"
 #include "store/store.h"
 #include "translate/unit.h"
 
@@ -105,14 +108,25 @@ struct trace_summary {
 
 /* -- Writing --------------------------------------------------------------------------------- */
 
-struct trace_lengths {
-    u32 units, insns, refs, exits, code;
+/* A stretch of records, ready to be written. */
+struct trace_press {
+    struct pack_head head;
+    struct store_bytes contents;
+    struct store_press press;
+};
+
+/* Where a chunk of records stands, and what its head says. */
+struct trace_entry {
+    u64 offset;
+    u32 thread;
+    struct pack_head head;
 };
 
 struct trace_writer {
     struct store_writer store;
-    VEC(struct trace_lengths) written; /* of each process's unit table */
+    VEC(struct units_lengths) written; /* of each process's unit table */
     u32 threads;                       /* how many were written */
+    VEC(struct trace_entry) index;
     struct store_bytes buf;
 };
 
@@ -126,8 +140,10 @@ int trace_write_end(struct trace_writer *w, const struct trace_process *p, struc
 int trace_write_thread(struct trace_writer *w, struct trace_thread *t, struct err *e);
 int trace_write_units(struct trace_writer *w, u32 process, const struct unit_table *t,
                       struct err *e);
-int trace_write_records(struct trace_writer *w, u32 thread, const void *data, size_t size,
-                        struct err *e);
+/* Make contents of what was packed and press them; the pack remains to be freed. */
+void trace_press(struct trace_press *x, struct pack *p);
+void trace_press_fini(struct trace_press *x);
+int trace_write_records(struct trace_writer *w, u32 thread, struct trace_press *x, struct err *e);
 int trace_write_modules(struct trace_writer *w, u32 process, const struct trace_module *m, size_t n,
                         struct err *e);
 /* Seal the file. With a NULL summary nothing more is written: readers will say "interrupted". */
@@ -141,12 +157,14 @@ struct trace_piece {
     u32 process;
     u32 memory; /* the process whose table it decodes with */
     u32 n_exits;
+    struct pack_head head; /* from the index; see trace_head */
+    bool has_head;
 };
 
 /* The units of one process's memory. */
 struct trace_units {
     struct unit_table table;
-    struct trace_lengths committed; /* what of the table arrived whole */
+    struct units_lengths committed; /* what of the table arrived whole */
 };
 
 /* How much was read of a kind, raw and in the file: the second bounds the first. */
@@ -163,6 +181,7 @@ struct trace {
     VEC(struct trace_module) modules;
     VEC(struct trace_thread) threads;
     char **argv; /* of the command; NULL-terminated */
+    bool has_index;
     bool has_summary;
     struct trace_summary summary;
     u64 n_chunks; /* sound ones, the end chunk not counted */
@@ -176,8 +195,12 @@ struct trace {
 int trace_open(struct trace *t, const char *path, struct err *e);
 /* The unit table of a piece. */
 const struct unit_table *trace_table(const struct trace *t, size_t piece);
-/* Load the records of pieces.v[i] into `into`, in any order. */
+/* Load the packed records of pieces.v[i] into `into`, in any order. */
 int trace_load(struct trace *t, size_t i, struct store_bytes *into, struct err *e);
+/* What the head of pieces.v[i] says: from the index, or, if the file has none, from the chunk. */
+int trace_head(struct trace *t, size_t i, struct pack_head *head, struct err *e);
+/* Say what is wrong with the contents of pieces.v[i]; always returns -1. */
+int trace_fault(const struct trace *t, size_t i, const char *fault, struct err *e);
 void trace_close(struct trace *t);
 
 const char *trace_chunk_name(u32 kind);

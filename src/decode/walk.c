@@ -6,23 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    WINDOW = 256 << 10, /* bytes; they stay in the cache */
+    DECODERS = 8,       /* at a time */
+};
+
 void walk_init(struct walk *w, struct trace *t)
 {
     *w = (struct walk){.trace = t};
     w->decoders = calloc(MAX(t->units.n, 1ul), sizeof *w->decoders);
     check(w->decoders != NULL);
     w->batch = malloc(sizeof *w->batch);
-    check(w->batch != NULL);
+    w->records = malloc(WINDOW);
+    check(w->batch && w->records);
+}
+
+static void forget_decoders(struct walk *w)
+{
+    for (size_t i = 0; i < w->trace->units.n; i++) {
+        if (w->decoders[i].table)
+            decoder_fini(&w->decoders[i]);
+        w->decoders[i] = (struct decoder){0};
+    }
+    w->n_decoders = 0;
 }
 
 void walk_fini(struct walk *w)
 {
-    for (size_t i = 0; i < w->trace->units.n; i++)
-        if (w->decoders[i].table)
-            decoder_fini(&w->decoders[i]);
+    forget_decoders(w);
     free(w->decoders);
     free(w->batch);
-    vec_fini(&w->records);
+    free(w->records);
+    if (w->loaded)
+        unpack_end(&w->unpack);
+    vec_fini(&w->packed);
 }
 
 static int fault_at(const struct walk *w, u64 at, const char *what, struct err *e)
@@ -34,7 +51,7 @@ static int fault_at(const struct walk *w, u64 at, const char *what, struct err *
 
 int walk_fault(const struct walk *w, u32 i, const char *what, struct err *e)
 {
-    return fault_at(w, w->at + w->batch->record_at[i], what, e);
+    return fault_at(w, w->before + w->at + w->batch->record_at[i], what, e);
 }
 
 /* Where the decoder stopped with an error: behind the last record that it took. */
@@ -44,35 +61,73 @@ static int decode_fault(const struct walk *w, const char *what, struct err *e)
     u64 at = w->next;
     if (b->n_records) {
         at += b->record_at[b->n_records - 1];
-        at += RECORD_SLOTS_AT + 8ul * w->records.v[at];
+        at += RECORD_SLOTS_AT + 8ul * w->records[at];
     }
-    return fault_at(w, at, what, e);
+    return fault_at(w, w->before + at, what, e);
 }
 
-/* The decoder for the records just loaded: one for each unit table, made when it is needed. */
+/* The decoder for the records just loaded: one for each unit table, made when it is needed. Those of a make -j2 of a
+ * large project would not fit into memory together. */
 static struct decoder *decoder_of(struct walk *w)
 {
     struct decoder *d = &w->decoders[w->trace->pieces.v[w->piece].memory];
-    if (!d->table)
+    if (!d->table) {
+        if (w->n_decoders == DECODERS)
+            forget_decoders(w);
         decoder_init(d, w->table, false);
+        w->n_decoders++;
+    }
     decoder_reset(d);
     return d;
 }
 
-/* Make sure that there is a chunk with bytes left: 1, or 0 at the end of the trace, or -1. */
+/* Begin with the chunk w->piece. */
+static int load_piece(struct walk *w, struct err *e)
+{
+    if (trace_load(w->trace, w->piece, &w->packed, e))
+        return -1;
+    w->table = trace_table(w->trace, w->piece);
+    w->loaded = true;
+    const char *fault = unpack_begin(&w->unpack, w->table, w->trace->pieces.v[w->piece].n_exits,
+                                     w->packed.v, w->packed.n);
+    if (fault)
+        return trace_fault(w->trace, w->piece, fault, e);
+    w->decoder = decoder_of(w);
+    w->before = w->filled = w->next = 0;
+    return 0;
+}
+
+/* Fill the window: 1, or 0 at the end of the chunk, or -1. */
+static int fill_window(struct walk *w, struct err *e)
+{
+    const char *fault;
+    s64 n = unpack_some(&w->unpack, w->records, WINDOW, &fault);
+    if (n < 0)
+        return trace_fault(w->trace, w->piece, fault, e);
+    w->before += w->filled;
+    w->filled = (size_t)n;
+    w->next = 0;
+    return n > 0;
+}
+
+/* Make sure that there are records left in the window: 1, or 0 at the end of the trace, or -1. */
 static int have_records(struct walk *w, struct err *e)
 {
-    while (!w->loaded || w->next >= w->records.n) {
-        w->piece += w->loaded;
-        w->loaded = false;
-        if (w->piece == w->trace->pieces.n)
-            return 0;
-        if (trace_load(w->trace, w->piece, &w->records, e))
+    while (!w->loaded || w->next >= w->filled) {
+        if (!w->loaded) {
+            if (w->piece == w->trace->pieces.n)
+                return 0;
+            if (load_piece(w, e))
+                return -1;
+        }
+        int more = fill_window(w, e);
+        if (more < 0)
             return -1;
-        w->loaded = true;
-        w->next = 0;
-        w->table = trace_table(w->trace, w->piece);
-        w->decoder = decoder_of(w);
+        if (!more) {
+            unpack_end(&w->unpack);
+            w->loaded = false;
+            w->piece++;
+        }
     }
     return 1;
 }
@@ -97,14 +152,13 @@ int walk_next(struct walk *w, struct err *e)
         return have;
     bool ended = false;
     struct err cause;
-    s64 used = decode_batch(w->decoder, w->records.v + w->next, w->records.n - w->next, w->batch,
-                            &ended, &cause);
+    s64 used = decode_batch(w->decoder, w->records + w->next, w->filled - w->next, w->batch, &ended,
+                            &cause);
     if (used < 0)
         return decode_fault(w, cause.text, e);
-    if (!w->batch->n_records && !ended)
-        return fault_at(w, w->next, "it is cut off", e);
+    check(w->batch->n_records && !ended); /* what is unpacked is whole records */
     w->at = w->next;
-    w->next = ended ? w->records.n : w->next + (size_t)used;
+    w->next += (size_t)used;
     note_ends(w, (u64)used);
     return 1;
 }
@@ -122,7 +176,7 @@ u32 walk_process(const struct walk *w)
 u64 walk_slot(const struct walk *w, u32 i, u32 s)
 {
     u64 x;
-    memcpy(&x, w->records.v + w->at + w->batch->record_at[i] + RECORD_SLOTS_AT + 8 * s, sizeof x);
+    memcpy(&x, w->records + w->at + w->batch->record_at[i] + RECORD_SLOTS_AT + 8 * s, sizeof x);
     return x;
 }
 
@@ -189,6 +243,6 @@ void walk_count(const struct walk *w, struct trace_counts *n)
         n->instructions += s.to - s.from;
     }
     n->records += b->n_records - (w->continues && b->n_records);
-    n->bytes += w->at == 0 && !w->continues ? w->records.n : 0;
+    n->bytes += w->at == 0 && w->before == 0 && !w->continues ? w->unpack.head.bytes : 0;
     count_refs(w, n);
 }

@@ -14,13 +14,18 @@ struct walk {
     struct trace *trace;
     struct decoder *decoders; /* one for each unit table */
     struct decoder *decoder;  /* the current chunk's */
+    u32 n_decoders;           /* how many there are now */
     const struct unit_table *table;
     struct batch *batch;
-    struct store_bytes records; /* the chunk being walked */
-    size_t piece;               /* its number; the next one's while nothing is loaded */
-    size_t at;                  /* where in it the current batch begins */
-    size_t next;                /* ... and the next one */
+    struct store_bytes packed; /* the chunk being walked */
+    struct unpack unpack;
+    size_t piece; /* its number; the next one's while nothing is loaded */
     bool loaded;
+    u8 *records;     /* a window on its records */
+    size_t filled;   /* bytes in the window */
+    u64 before;      /* bytes of records before it */
+    size_t at;       /* where in the window the current batch begins */
+    size_t next;     /* ... and the next one */
     bool continues;  /* the batch's first record is the rest of the last batch's last record */
     bool unfinished; /* the batch's last record goes on in the next batch */
     u32 shown;       /* instructions of that record that batches up to this one have shown */

@@ -2,8 +2,8 @@
 /* The drain's thread: take published buffers in order, hand them to the sink, give them back
  * zeroed.
  *
- * The program can write to a buffer while we read it. A buffer is input: it is checked as it is
- * decoded, and what is written to a file is a copy. */
+ * The program can write to a buffer while we read it. A buffer is input: it is checked as it is decoded
+ * or packed. */
 #include "host/process.h"
 
 #include <limits.h>
@@ -51,24 +51,22 @@ struct owner {
     u32 number, tid, pid;
 };
 
-static int write_buffer(struct process *p, const struct owner *o, const u8 *data, u32 size)
+/* Sort a buffer's records into the columns of its thread. */
+static void sink_file(struct drain *d, const struct owner *o, const u8 *data, u32 size)
 {
-    struct run *r = p->run;
-    s64 thread = tracks_thread(p, o->number, o->tid, o->pid);
-    if (thread < 0 || modules_write(p, &r->write_error) < 0 ||
-        trace_write_units(&r->writer, p->number, translator_table(p->translator), &r->write_error) <
-            0)
-        return -1;
-    return trace_write_records(&r->writer, (u32)thread, data, size, &r->write_error);
-}
-
-static void sink_file(struct process *p, const struct owner *o, const u8 *data, u32 size)
-{
+    struct process *p = d->process;
     struct run *r = p->run;
     pthread_mutex_lock(&r->writer_lock);
-    if (!r->write_failed && write_buffer(p, o, data, size) < 0)
-        r->write_failed = true;
+    struct track *t = r->write_failed ? NULL : tracks_thread(p, o->number, o->tid, o->pid);
+    r->write_failed |= !t;
     pthread_mutex_unlock(&r->writer_lock);
+    if (!t || d->undecodable)
+        return;
+    if (!t->pack)
+        seal_open(p, t);
+    d->undecodable = pack_records(t->pack, data, size, &d->decode_error) < 0;
+    if (seal_is_due(p, t))
+        seal_track(p, t);
 }
 
 static struct owner owner_of(const struct process *p, u32 i)
@@ -85,7 +83,7 @@ static void sink(struct drain *d, const struct owner *o, const u8 *data, u32 siz
     if (p->run->options->sink == SINK_decode)
         sink_decode(d, data, size);
     else if (p->run->options->sink == SINK_file)
-        sink_file(p, o, data, size);
+        sink_file(d, o, data, size);
 }
 
 /* -- Buffers ---------------------------------------------------------------------------------- */
@@ -163,15 +161,17 @@ static void *drain_main(void *drain)
     struct process *p = d->process;
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->drain_bell);
-        if (!drain_one(d))
-            wait_for_buffers(p, seen);
+        if (drain_one(d))
+            continue;
+        seal_due(p);
+        wait_for_buffers(p, seen);
     }
     return NULL;
 }
 
 /* -- Begin and end ---------------------------------------------------------------------------- */
 
-/* Buffers decode alone, so as many threads may decode as there are cores; a file has one writer. */
+/* Buffers decode alone, so as many threads may decode as there are cores; they are packed in the order of the ring. */
 void drain_begin(struct process *p)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -236,6 +236,7 @@ void drain_end(struct process *p)
     for (u32 i = 0; i < p->n_drains; i++)
         pthread_join(p->drains[i].thread, NULL);
     drain_rest(&p->drains[0]);
+    seal_rest(p);
     for (u32 i = 0; i < p->n_drains; i++) {
         collect(p, &p->drains[i]);
         decoder_fini(&p->drains[i].decoder);

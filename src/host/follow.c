@@ -212,6 +212,14 @@ static bool has_ended(pid_t pid)
     return state == 'X' || state == 'Z';
 }
 
+/* The same of a task that ptrace no longer knows: if it was killed, it will have ended in a moment. */
+static bool is_ending(pid_t pid)
+{
+    for (int i = 0; i < 20 && !has_ended(pid); i++)
+        usleep(10000);
+    return has_ended(pid);
+}
+
 static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
 {
     struct run *r = parent->run;
@@ -326,6 +334,9 @@ static struct process *enter_image(struct run *r, pid_t pid, enum trace_untraced
         return p;
     process_free(p);
     ptrace(PTRACE_DETACH, pid, 0, 0);
+    if (*why == TRACE_UNTRACED_closed && is_ending(pid))
+        *why =
+            TRACE_UNTRACED_no; /* killed before its first instruction: there is nothing to trace */
     return NULL;
 }
 

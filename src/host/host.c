@@ -31,13 +31,6 @@ static int read_stress(struct stress *st, struct err *e)
     return 0;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* -- The trace ---------------------------------------------------------------------------------- */
 
 static int open_trace(struct run *r, struct err *e)
@@ -115,11 +108,15 @@ static int begin(struct run *r, struct err *e)
 
 static int run(struct run *r, struct err *e)
 {
-    r->began = now();
-    if (begin(r, e) < 0)
+    r->began = monotonic();
+    seal_begin(r);
+    if (begin(r, e) < 0) {
+        seal_end(r);
         return -1;
+    }
     follow_run(r);
-    r->result->stats.seconds = now() - r->began;
+    seal_end(r);
+    r->result->stats.seconds = monotonic() - r->began;
     if (close_trace(r, e) < 0)
         return -1;
     if (r->result->undecodable)

@@ -5,7 +5,9 @@
  *   main      starts, enters, follows and ends processes; the only one that uses ptrace or waits for
  *             children; holds the life locks of all shared pages
  *   serve     one for each process: its translator, code pages, maps
- *   drains    one or more for each process: its buffers; under the writer's lock, the trace file */
+ *   drains    one or more for each process: its buffers, and what it packs of them
+ *   sealers   one or more for the run: packs that the drains have handed over; under the writer's lock, the
+ *             trace file */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -17,8 +19,17 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct user_regs_struct;
+
+/* Seconds of a clock that nobody sets. */
+static inline double monotonic(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 /* Rare paths made common, from GAIT_STRESS: a comma list of the names in stress.def. */
 struct stress {
@@ -65,6 +76,15 @@ struct execing {
     bool detaching; /* the call has failed: the task is to be let go, and waits for our answer */
 };
 
+/* Packed records on their way to the file. */
+struct seal_job {
+    struct process *process;
+    u32 thread;
+    struct pack *pack;
+    u64 turn; /* jobs handed over before this one */
+};
+enum { SEALERS = 8 };
+
 struct run {
     const struct run_options *options;
     struct run_result *result;
@@ -89,6 +109,16 @@ struct run {
     bool writer_open, write_failed;
     struct err write_error;
     u32 n_processes, n_threads; /* numbers given out */
+
+    struct {
+        pthread_mutex_t lock;   /* guards what follows, and each process's `sealing` */
+        pthread_cond_t changed; /* any of it */
+        VEC(struct seal_job) jobs;
+        u64 handed, written;
+        bool stopping;
+        pthread_t threads[SEALERS];
+        u32 n_threads;
+    } seal;
 };
 
 /* -- One process: shared pages and what serves them -------------------------------------------- */
@@ -97,6 +127,8 @@ struct run {
 struct track {
     bool known;
     u32 thread, process;
+    struct pack *pack; /* its records that are not sealed, NULL if there are none; the drain's */
+    double opened;     /* when the pack was begun */
 };
 
 /* A process of the trace that runs on another's pages: made by vfork or its like. */
@@ -145,6 +177,8 @@ struct process {
         struct err decode_error;
     } * drains;
     u32 n_drains;
+    u32 open_packs;   /* the drain's */
+    u32 sealing;      /* packs handed over and not yet written */
     u64 taken;        /* buffers taken from the ring; atomic */
     u64 record_bytes; /* atomic */
 };
@@ -211,8 +245,9 @@ u32 tracks_image(struct run *r, struct trace_process *x, pid_t pid);
 void tracks_end(struct run *r, u32 number, u32 ending, u32 status);
 /* The process of the trace that a task with this pid is, on these pages. */
 u32 tracks_sharer(struct process *p, pid_t pid);
-/* The number of a thread; with the writer's lock held. -1 with the writer's error. */
-s64 tracks_thread(struct process *p, u32 local, u32 tid, u32 pid);
+/* The thread of these pages that has this number, known to the trace from here on; with the writer's lock held. NULL with
+ * the writer's error. */
+struct track *tracks_thread(struct process *p, u32 local, u32 tid, u32 pid);
 
 /* pids.c: what a task calls itself. */
 pid_t pids_seen(pid_t pid);
@@ -228,6 +263,17 @@ void pids_find(pid_t pid, pid_t seen, struct pids *found);
  * and empty what is left. */
 void drain_begin(struct process *p);
 void drain_end(struct process *p);
+
+/* seal.c: start the threads that write packed records to the file, and stop them when all is written. */
+void seal_begin(struct run *r);
+void seal_end(struct run *r);
+/* By a process's drain: begin a pack for a thread; is it to be handed over now; hand it over. */
+void seal_open(struct process *p, struct track *t);
+bool seal_is_due(const struct process *p, const struct track *t);
+void seal_track(struct process *p, struct track *t);
+/* Hand over all that are due; hand over all there are, and wait until they are written. */
+void seal_due(struct process *p);
+void seal_rest(struct process *p);
 
 /* maps.c: what is mapped in the program now. */
 size_t maps_read(pid_t pid, struct map **out);

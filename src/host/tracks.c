@@ -133,12 +133,14 @@ static void read_name(u32 tid, char *name, size_t room)
     name[strcspn(name, "\n")] = 0;
 }
 
-s64 tracks_thread(struct process *p, u32 local, u32 tid, u32 pid)
+struct track *tracks_thread(struct process *p, u32 local, u32 tid, u32 pid)
 {
     struct run *r = p->run;
     /* The number comes out of pages that the program can write. */
-    if (local >= TRACE_NUMBER_LIMIT)
-        return err_set(&r->write_error, "the program says that it has a thread number %u", local);
+    if (local >= TRACE_NUMBER_LIMIT) {
+        err_set(&r->write_error, "the program says that it has a thread number %u", local);
+        return NULL;
+    }
     while (p->tracks.n <= local)
         vec_push(&p->tracks, (struct track){0});
     if (!p->tracks.v[local].known) {
@@ -146,8 +148,9 @@ s64 tracks_thread(struct process *p, u32 local, u32 tid, u32 pid)
         read_name(tid, name, sizeof name);
         struct trace_thread x = {.process = find_sharer(p, (pid_t)pid), .tid = tid, .name = name};
         if (is_writing(r) && trace_write_thread(&r->writer, &x, &r->write_error) < 0)
-            return -1;
-        p->tracks.v[local] = (struct track){true, r->n_threads++, x.process};
+            return NULL;
+        p->tracks.v[local] =
+            (struct track){.known = true, .thread = r->n_threads++, .process = x.process};
     }
-    return p->tracks.v[local].thread;
+    return &p->tracks.v[local];
 }

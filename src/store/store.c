@@ -14,7 +14,7 @@
 
 static const char file_magic[8] = "GAITTRC";
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
-#define ZSTD_LEVEL  1           /* the drain must keep up with the program */
+#define ZSTD_LEVEL  3 /* columns are small: a better level costs the time of a few bytes */
 
 struct file_header {
     char magic[8];
@@ -49,6 +49,33 @@ static char *copy_text(const char *s)
     char *p = strdup(s);
     check(p != NULL);
     return p;
+}
+
+/* -- Pressing ---------------------------------------------------------------------------------- */
+
+void store_press(struct store_press *p, const void *data, size_t size)
+{
+    check(size <= STORE_CHUNK_LIMIT);
+    size_t room = ZSTD_compressBound(size);
+    if (!p->zstd)
+        p->zstd = ZSTD_createCCtx();
+    check(p->zstd != NULL);
+    bytes_resize(&p->chunk, STORE_CHUNK_HEADER + room);
+    u8 *stored = p->chunk.v + STORE_CHUNK_HEADER;
+    size_t n = ZSTD_compressCCtx(p->zstd, stored, room, data, size, ZSTD_LEVEL);
+    bool smaller = !ZSTD_isError(n) && n < size;
+    if (!smaller && size)
+        memcpy(stored, data, size);
+    p->raw_size = size;
+    p->stored_size = smaller ? n : size;
+    p->flags = smaller ? STORE_ZSTD : 0;
+}
+
+void store_press_fini(struct store_press *p)
+{
+    ZSTD_freeCCtx(p->zstd);
+    vec_fini(&p->chunk);
+    *p = (struct store_press){0};
 }
 
 /* -- Writer ------------------------------------------------------------------------------------ */
@@ -94,8 +121,6 @@ int store_writer_open(struct store_writer *w, const char *path, struct err *e)
                        strerror(errno));
     w->fd = fd;
     w->path = copy_text(path);
-    w->zstd = ZSTD_createCCtx();
-    check(w->zstd != NULL);
     struct file_header h = {.version = STORE_VERSION};
     memcpy(h.magic, file_magic, sizeof h.magic);
     if (put_sealed(w, &h, sizeof h, e)) {
@@ -105,51 +130,39 @@ int store_writer_open(struct store_writer *w, const char *path, struct err *e)
     return 0;
 }
 
-/* Compress into `to`, or copy when that is not smaller. Returns the stored size and sets the flag.
- */
-static size_t pack(struct store_writer *w, u8 *to, size_t cap, const void *data, size_t size,
-                   u32 *flags)
+int store_append_pressed(struct store_writer *w, u32 kind, u32 owner, struct store_press *p,
+                         struct err *e)
 {
-    size_t n = ZSTD_compressCCtx(w->zstd, to, cap, data, size, ZSTD_LEVEL);
-    if (!ZSTD_isError(n) && n < size) {
-        *flags = STORE_ZSTD;
-        return n;
-    }
-    if (size)
-        memcpy(to, data, size);
-    return size;
+    if (w->failed)
+        return err_set(e, "cannot write to %s: an earlier write failed", w->path);
+    struct chunk_header h = {.magic = CHUNK_MAGIC,
+                             .kind = kind,
+                             .owner = owner,
+                             .flags = p->flags,
+                             .sequence = w->sequence,
+                             .raw_size = p->raw_size,
+                             .stored_size = p->stored_size};
+    memcpy(p->chunk.v, &h, sizeof h);
+    h.checksum = seal_of(p->chunk.v, h.stored_size);
+    memcpy(p->chunk.v, &h, sizeof h);
+    if (put_sealed(w, p->chunk.v, sizeof h + h.stored_size, e))
+        return -1;
+    w->sequence++;
+    return 0;
 }
 
 int store_append(struct store_writer *w, u32 kind, u32 owner, const void *data, size_t size,
                  struct err *e)
 {
-    check(size <= STORE_CHUNK_LIMIT);
-    if (w->failed)
-        return err_set(e, "cannot write to %s: an earlier write failed", w->path);
-    size_t cap = ZSTD_compressBound(size);
-    bytes_resize(&w->buf, STORE_CHUNK_HEADER + cap);
-    u8 *stored = w->buf.v + STORE_CHUNK_HEADER;
-    struct chunk_header h = {.magic = CHUNK_MAGIC,
-                             .kind = kind,
-                             .owner = owner,
-                             .sequence = w->sequence,
-                             .raw_size = size};
-    h.stored_size = pack(w, stored, cap, data, size, &h.flags);
-    memcpy(w->buf.v, &h, sizeof h);
-    h.checksum = seal_of(w->buf.v, h.stored_size);
-    memcpy(w->buf.v, &h, sizeof h);
-    if (put_sealed(w, w->buf.v, sizeof h + h.stored_size, e))
-        return -1;
-    w->sequence++;
-    return 0;
+    store_press(&w->press, data, size);
+    return store_append_pressed(w, kind, owner, &w->press, e);
 }
 
 void store_writer_abandon(struct store_writer *w)
 {
     if (w->fd >= 0)
         close(w->fd);
-    ZSTD_freeCCtx(w->zstd);
-    vec_fini(&w->buf);
+    store_press_fini(&w->press);
     free(w->path);
     *w = (struct store_writer){.fd = -1};
 }
@@ -204,12 +217,13 @@ static int check_file_header(struct store_reader *r, struct err *e)
                        "%s has trace format version %u, newer than version %u that this gait "
                        "reads; use a newer gait",
                        r->path, h.version, STORE_VERSION);
-    if (h.version == 1)
-        return err_set(e,
-                       "%s has trace format version 1, older than version %u that this gait reads; "
-                       "record it again",
-                       r->path, STORE_VERSION);
-    if (h.version < STORE_VERSION || h.flags)
+    if (h.version && h.version < STORE_VERSION)
+        return err_set(
+            e,
+            "%s has trace format version %u, older than version %u that this gait reads; "
+            "record it again",
+            r->path, h.version, STORE_VERSION);
+    if (!h.version || h.flags)
         return err_set(e, "%s has a damaged header (version %u, flags %u); record it again",
                        r->path, h.version, h.flags);
     return 0;

@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 enum {
     STORE_KIND_END = 0,           /* the store's own; every other kind is the owner's */
@@ -34,20 +34,34 @@ struct store_bytes {
 
 /* -- Writing ----------------------------------------------------------------------------------- */
 
+/* Contents, compressed where that makes them smaller. Pressing is most of the work of writing, and needs no writer. */
+struct store_press {
+    struct ZSTD_CCtx_s *zstd; /* NULL until it is first used */
+    struct store_bytes chunk; /* room for the header, then the stored bytes */
+    u64 raw_size, stored_size;
+    u32 flags;
+};
+
+/* Press at most STORE_CHUNK_LIMIT bytes, in the place of what was pressed before. */
+void store_press(struct store_press *p, const void *data, size_t size);
+void store_press_fini(struct store_press *p);
+
 struct store_writer {
     int fd; /* -1 when closed */
     char *path;
-    u64 at;       /* where the next chunk begins: all before is sealed */
-    u64 sequence; /* of the next chunk */
-    bool failed;  /* a write failed; nothing more is appended */
-    struct ZSTD_CCtx_s *zstd;
-    struct store_bytes buf; /* one chunk as it goes to the file */
+    u64 at;                   /* where the next chunk begins: all before is sealed */
+    u64 sequence;             /* of the next chunk */
+    bool failed;              /* a write failed; nothing more is appended */
+    struct store_press press; /* for store_append */
 };
 
 /* Create the file, or empty the one that is there. */
 int store_writer_open(struct store_writer *w, const char *path, struct err *e);
-/* Seal one chunk of at most STORE_CHUNK_LIMIT bytes. A chunk that did not fit is cut off again. Whose
- * it is (a thread's, a process's) is the caller's business. */
+/* Seal one chunk. A chunk that did not fit is cut off again. Whose it is (a thread's, a process's) is the caller's
+ * business. */
+int store_append_pressed(struct store_writer *w, u32 kind, u32 owner, struct store_press *p,
+                         struct err *e);
+/* The same with contents that are still to be pressed. */
 int store_append(struct store_writer *w, u32 kind, u32 owner, const void *data, size_t size,
                  struct err *e);
 /* Write the end chunk, unless a write had failed, and close. */

@@ -44,7 +44,7 @@ static long load(long offset)
     return value;
 }
 
-static int helper_value;
+static __thread int helper_value; /* several threads are at it */
 
 __attribute__((used)) static int called_through_gs(void)
 {

@@ -154,7 +154,13 @@ static void sample_seal(struct sample *s, u32 thread)
     struct trace_thread t = {.process = s->process, .tid = 4711, .name = "sample"};
     while (s->writer.threads <= thread)
         CHECK(trace_write_thread(&s->writer, &t, &e) == 0);
-    CHECK(trace_write_records(&s->writer, thread, s->records.v, s->records.n, &e) == 0);
+    struct pack *p = pack_new(&s->table);
+    struct trace_press x = {0};
+    CHECK_CASE(pack_records(p, s->records.v, s->records.n, &e) == 0, "%s", e.text);
+    trace_press(&x, p);
+    CHECK(trace_write_records(&s->writer, thread, &x, &e) == 0);
+    trace_press_fini(&x);
+    pack_free(p);
     s->records.n = 0;
 }
 

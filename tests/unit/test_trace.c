@@ -48,7 +48,38 @@ static void add_unit(struct unit_table *t, u64 pc)
     vec_push(&t->units, u);
 }
 
-static const u8 records[3][24] = {"thread 0, first buffer", "thread 1, second", "of another"};
+/* What the three threads record: a state, then a loop with another step. */
+enum { RECORDS = 5, RECORDS_SIZE = 4 + 8 * RECORD_state_slots + RECORDS * 12 };
+static void put_records(u8 *to, u32 thread)
+{
+    u32 header = RECORD_state << RECORD_ID_SHIFT | RECORD_state_slots;
+    const u64 state[] = {0x7ffff000, 0, 0, 1000 + thread};
+    memcpy(to, &header, 4);
+    memcpy(to + 4, state, sizeof state);
+    for (u32 i = 0; i < RECORDS; i++) {
+        u8 *r = to + 4 + sizeof state + i * 12ul;
+        u64 slot = 0x500000 + (u64)i * (thread + 1) * 8;
+        header = FIRST_EXIT_ID << RECORD_ID_SHIFT | 1;
+        memcpy(r, &header, 4);
+        memcpy(r + 4, &slot, 8);
+    }
+}
+
+static int write_records(struct trace_writer *w, u32 thread, const struct unit_table *t,
+                         struct err *e)
+{
+    u8 data[RECORDS_SIZE];
+    struct pack *p = pack_new(t);
+    struct trace_press x = {0};
+    put_records(data, thread);
+    int bad = pack_records(p, data, sizeof data, e);
+    trace_press(&x, p);
+    bad = bad || trace_write_records(w, thread, &x, e);
+    trace_press_fini(&x);
+    pack_free(p);
+    return bad;
+}
+
 static const char *const args[] = {"prog", "an argument", ""};
 static const struct trace_module module = {1, 0x1000, 0x3000, 0x2000, "00ff", "/bin/prog"};
 static const struct trace_summary summary = {
@@ -71,15 +102,13 @@ static int write_trace(struct unit_table *t, bool with_end)
     add_unit(t, 0x1000);
     int bad = trace_write_process(&w, &root, &e) || trace_write_thread(&w, &main, &e) ||
               trace_write_units(&w, 0, t, &e) || trace_write_units(&w, 0, t, &e) ||
-              trace_write_records(&w, 0, records[0], sizeof records[0], &e) ||
-              trace_write_process(&w, &fork, &e) || trace_write_modules(&w, 1, &module, 1, &e);
+              write_records(&w, 0, t, &e) || trace_write_process(&w, &fork, &e) ||
+              trace_write_modules(&w, 1, &module, 1, &e);
     add_unit(t, 0x2000);
     add_unit(t, 0x2100);
     bad = bad || trace_write_units(&w, 0, t, &e) || trace_write_units(&w, 1, t, &e) ||
-          trace_write_thread(&w, &worker, &e) ||
-          trace_write_records(&w, 1, records[1], sizeof records[1], &e) ||
-          trace_write_thread(&w, &other, &e) ||
-          trace_write_records(&w, 2, records[2], sizeof records[2], &e);
+          trace_write_thread(&w, &worker, &e) || write_records(&w, 1, t, &e) ||
+          trace_write_thread(&w, &other, &e) || write_records(&w, 2, t, &e);
     gone.untraced = TRACE_UNTRACED_bits;
     bad = bad || trace_write_process(&w, &gone, &e);
     fork.ending = TRACE_ENDED_signal, fork.status = 9, fork.ended = 77;
@@ -119,15 +148,27 @@ static bool same_notes(const struct trace *t)
            same_processes(t) && SAME(t->summary, summary);
 }
 
-/* Load every piece; false if one is damaged. Those that load must be what was written. */
+/* Unpack every piece; false if one is damaged. Those that unpack must be what was written. */
 static bool same_records(struct trace *t, struct err *e)
 {
     struct store_bytes b = {0};
     bool good = true;
     for (size_t i = 0; i < t->pieces.n && good; i++) {
+        u8 was[RECORDS_SIZE], is[4 * RECORD_LIMIT];
+        struct unpack u = {0};
+        const char *fault = NULL;
+        struct pack_head head;
+        put_records(was, (u32)i);
         good = !trace_load(t, i, &b, e);
-        if (good)
-            CHECK(i < 3 && b.n == 24 && !memcmp(b.v, records[i], 24));
+        if (!good)
+            break;
+        CHECK(!unpack_begin(&u, trace_table(t, i), t->pieces.v[i].n_exits, b.v, b.n));
+        CHECK(unpack_some(&u, is, sizeof is, &fault) == sizeof was && !memcmp(is, was, sizeof was));
+        CHECK(unpack_some(&u, is, sizeof is, &fault) == 0);
+        unpack_end(&u);
+        CHECK(!trace_head(t, i, &head, e) && head.records == RECORDS + 1 &&
+              head.instructions == 2 * RECORDS && head.bytes == sizeof was &&
+              head.began == 1000 + i && head.last == head.began);
     }
     vec_fini(&b);
     return good;
@@ -140,7 +181,7 @@ static void round_trip(void)
     struct err e;
     CHECK(write_trace(&table, true) == 0);
     CHECK_CASE(trace_open(&t, path, &e) == 0, "%s", e.text);
-    CHECK(t.complete && !t.damaged && t.n_chunks == 16);
+    CHECK(t.complete && !t.damaged && t.n_chunks == 17 && t.has_index);
     CHECK(same_table(&t.units.v[0].table, &table) && same_table(trace_table(&t, 2), &table));
     CHECK(same_notes(&t));
     CHECK(t.pieces.n == 3 && t.pieces.v[0].n_exits == 1 && t.pieces.v[1].n_exits == 3);
@@ -248,10 +289,19 @@ static void wrong_contents_are_refused(void)
     u32 words[64] = {0};
     CHECK(strstr(said_of_one(77, words, 4), "no known kind"));
     CHECK(strstr(said_of_one(CHUNK_command, words, 4), "wrong place"));
-    CHECK(strstr(said_of_one(CHUNK_units, words, 40), "size its head says"));
+    CHECK(strstr(said_of_one(CHUNK_units, words, 40), "does not continue"));
     CHECK(strstr(said_of_one(CHUNK_units, words, 48), "brings no units"));
-    words[5] = 1; /* one unit, all zero */
-    CHECK(strstr(said_of_one(CHUNK_units, words, 80), "more units than instructions"));
+    words[5] = 1; /* one unit, and no columns */
+    CHECK(strstr(said_of_one(CHUNK_units, words, 48), "bad column for pc of its units"));
+    u8 zeros[48 + 70] = {0};
+    zeros[20] =
+        1; /* all its fields are zero: a column of one byte for each of seven, and none for the others */
+    for (u32 i = 0; i < 7; i++)
+        zeros[48 + 2 * i] = 1;
+    CHECK(strstr(said_of_one(CHUNK_units, zeros, 48 + 2 * 7 + 28), "more units than instructions"));
+    CHECK(strstr(said_of_one(CHUNK_units, zeros, 48 + 2 * 7 + 29), "does not have the code"));
+    words[0] = 1; /* an index of one chunk */
+    CHECK(strstr(said_of_one(CHUNK_index, words, 52), "does not list the chunks"));
     words[0] = 9; /* that begins at 9 */
     CHECK(strstr(said_of_one(CHUNK_units, words, 80), "does not continue"));
     words[0] = 5; /* five modules, no bytes for them */
@@ -302,7 +352,7 @@ static void a_bomb_is_refused(void)
     struct store_chunk c[CHUNKS];
     const void *data[CHUNKS];
     u32 head[12] = {0};
-    head[9] = EACH - 48; /* code bytes */
+    head[9] = EACH - 48 - 35; /* code bytes, behind 35 empty columns */
     for (size_t i = 0; i < CHUNKS; i++) {
         c[i] = (struct store_chunk){.kind = CHUNK_units, .raw_size = EACH};
         u8 *copy = malloc(EACH);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that is given back all at once. */
+#ifndef ARENA_H
+#define ARENA_H
+
+#include "base/base.h"
+
+struct arena {
+    struct arena_block *block; /* the current one, and behind it the earlier ones */
+    size_t at, size;           /* within the current one */
+};
+
+/* n bytes, aligned to 16, not cleared. */
+void *arena_alloc(struct arena *a, size_t n);
+/* Give everything back. */
+void arena_fini(struct arena *a);
+
+#endif

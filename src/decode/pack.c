@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/* Packing and unpacking side by side. */
+#include "decode/pack.h"
+#include "decode/decode.h"
+#include "wire/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RUN_LIMIT = 1 << 20,      /* entries of all columns: 16 MB in memory, a few MB in the file */
+    RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
+    CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
+    HEAD_BYTES = sizeof(struct pack_head),
+};
+
+static const u8 guest_slots[FIRST_EXIT_ID] = {
+#define RECORD(name, number, slots, what) [number] = slots,
+#include "wire/records.def"
+#undef RECORD
+};
+
+/* -- The sequence of ids ----------------------------------------------------------------------- */
+
+static inline u32 *foreseen(struct pack_context *c)
+{
+    u32 h = c->before[0] * 0x9e3779b1u ^ c->before[1] * 0x85ebca6bu ^ c->before[2] * 0xc2b2ae35u;
+    return &c->follow[h >> (32 - PACK_FOLLOW_BITS)];
+}
+
+static inline void went_on(struct pack_context *c, u32 id)
+{
+    c->before[2] = c->before[1];
+    c->before[1] = c->before[0];
+    c->before[0] = id;
+}
+
+/* The ways on from an id; *ways is its place in the context. */
+static struct pack_ways *ways_of(struct pack_context *c, u32 *ways)
+{
+    if (!*ways) {
+        vec_push(&c->ways, (struct pack_ways){0});
+        *ways = (u32)c->ways.n;
+    }
+    return &c->ways.v[*ways - 1];
+}
+
+/* Which way it is: its number, or PACK_WAYS if it is new and is now known as far as there is room. */
+static u32 find_way(struct pack_ways *w, u32 id)
+{
+    u32 k = 0;
+    for (; k < PACK_WAYS && w->id[k]; k++)
+        if (w->id[k] == id)
+            return k;
+    if (k < PACK_WAYS)
+        w->id[k] = id;
+    return PACK_WAYS;
+}
+
+static u64 zigzag(s64 x)
+{
+    return (u64)x << 1 ^ (u64)(x >> 63);
+}
+
+static u64 unzigzag(u64 x)
+{
+    return x >> 1 ^ (0 - (x & 1));
+}
+
+/* -- Packing: what an id means ----------------------------------------------------------------- */
+
+struct pack *pack_new(const struct unit_table *t)
+{
+    struct pack *p = calloc(1, sizeof *p);
+    check(p != NULL);
+    p->table = t;
+    p->context = calloc(1, sizeof *p->context);
+    check(p->context != NULL);
+    return p;
+}
+
+void pack_free(struct pack *p)
+{
+    if (!p)
+        return;
+    columns_fini(&p->shared);
+    vec_fini(&p->columns);
+    vec_fini(&p->groups);
+    vec_fini(&p->exits);
+    vec_fini(&p->context->ways);
+    free(p->context);
+    free(p);
+}
+
+/* New columns for a group; the first, + 1. */
+static u32 add_group(struct pack *p, u32 number, u32 n)
+{
+    u32 column = (u32)p->columns.n;
+    memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
+    vec_push(&p->groups, ((struct pack_group){number, column, n}));
+    return column + 1;
+}
+
+/* All exits of a unit share its columns. */
+static void meet_unit(struct pack *p, u32 unit)
+{
+    const struct unit_table *t = p->table;
+    const struct unit *u = &t->units.v[unit];
+    const struct unit_exit *x = &t->exits.v[u->exit0];
+    u32 slots = 0;
+    for (u32 i = 0; i < u->n_exits; i++)
+        slots = MAX(slots, (u32)x[i].slots);
+    u32 column = add_group(p, FIRST_EXIT_ID + unit, slots);
+    for (u32 i = 0; i < u->n_exits; i++)
+        p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
+            (struct pack_exit){.rsp_disp = x[i].rsp_disp,
+                               .column = column,
+                               .insns = x[i].insns,
+                               .slots = x[i].slots,
+                               .rsp_term = x[i].rsp_term,
+                               .plain = x[i].kind == EXIT_DIRECT || x[i].kind == EXIT_INDIRECT};
+}
+
+/* The table has grown, perhaps, since an id was last looked at. */
+static void know_more_exits(struct pack *p)
+{
+    size_t units = load_acquire(&p->table->units.n), n = FIRST_EXIT_ID, had = p->exits.n;
+    const struct unit *last = units ? &p->table->units.v[units - 1] : NULL;
+    if (last)
+        n += last->exit0 + last->n_exits;
+    if (n > had)
+        memset(vec_grow(&p->exits, n - had), 0, (n - had) * sizeof *p->exits.v);
+}
+
+/* See an id for the first time: NULL, or what is wrong with it. */
+static const char *meet(struct pack *p, u32 id, u32 n)
+{
+    if (id >= p->exits.n)
+        know_more_exits(p);
+    if (id < FIRST_EXIT_ID) {
+        u32 slots = guest_slots[id];
+        if (slots == 0)
+            return "has an unknown number";
+        p->exits.v[id] = (struct pack_exit){.column = add_group(p, id, slots), .slots = (u8)slots};
+        return NULL;
+    }
+    if (id >= p->exits.n)
+        return "names an exit that does not exist";
+    meet_unit(p, p->table->exits.v[id - FIRST_EXIT_ID].unit);
+    return n == p->exits.v[id].slots ? NULL : "has another number of slots than its exit";
+}
+
+/* -- Packing: one record ----------------------------------------------------------------------- */
+
+static void put_id(struct pack *p, u32 id)
+{
+    struct pack_context *c = p->context;
+    u32 *next = foreseen(c);
+    if (*next == id) {
+        p->run++;
+    } else {
+        u32 way = find_way(ways_of(c, &p->exits.v[c->before[0]].ways), id);
+        column_put_plain(&p->shared, &p->runs, p->run);
+        column_put_plain(&p->shared, &p->codes,
+                         way < PACK_WAYS ? way : CODE_NEW + zigzag((s64)id - (s64)c->before[0]));
+        p->run = 0;
+        *next = id;
+    }
+    went_on(c, id);
+}
+
+typedef u32 u32_anywhere __attribute__((aligned(1), may_alias));
+typedef u64 u64_anywhere __attribute__((aligned(1), may_alias));
+
+/* The program may write to its buffers while we read them: what is checked must be what is used. */
+static inline u32 read_header(const u8 *data)
+{
+    return *(const volatile u32_anywhere *)(const void *)data;
+}
+
+static inline u64 slot(const u8 *slots, u32 i)
+{
+    return ((const u64_anywhere *)(const void *)slots)[i];
+}
+
+static inline void put_slots(struct pack *p, u32 column, const u8 *slots, u32 n)
+{
+    struct column *c = &p->columns.v[column - 1];
+    for (u32 i = 0; i < n; i++)
+        column_put(&p->shared, &c[i], slot(slots, i));
+}
+
+static void carry(struct pack *p, const struct pack_exit *x, const u8 *slots)
+{
+    u64 term = x->rsp_term < x->slots    ? slot(slots, x->rsp_term)
+               : x->rsp_term == TERM_RSP ? p->rsp
+                                         : 0;
+    p->rsp = term + (u64)x->rsp_disp;
+    p->dropping = x->plain;
+}
+
+/* Note what a guest record tells besides. */
+static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
+{
+    p->dropping = false;
+    if (id == RECORD_state) {
+        p->rsp = slot(slots, 0);
+        p->fs = slot(slots, 1);
+        p->gs = slot(slots, 2);
+    }
+    if (id == RECORD_partial) {
+        column_put_plain(&p->shared, &p->lengths, n);
+        p->head.instructions += n ? partial_of(slot(slots, 0)).insns : 0;
+    } else {
+        p->head.last = slot(slots, n - 1); /* the time stamp is always the last */
+    }
+}
+
+/* A state record at the head of a buffer that says what is known. */
+static bool is_redundant(struct pack *p, u32 id, const u8 *slots)
+{
+    if (id != RECORD_state || !p->dropping || slot(slots, 0) != p->rsp || slot(slots, 1) != p->fs ||
+        slot(slots, 2) != p->gs)
+        return false;
+    p->head.last = slot(slots, 3);
+    return true;
+}
+
+static const char *put_record(struct pack *p, u32 id, const u8 *slots, u32 n)
+{
+    if (id >= p->exits.n || !p->exits.v[id].column) {
+        const char *fault = meet(p, id, n);
+        if (fault)
+            return fault;
+    }
+    struct pack_exit *x = &p->exits.v[id];
+    if (n != x->slots && id != RECORD_partial)
+        return "has another number of slots than its exit";
+    put_slots(p, x->column, slots, n);
+    put_id(p, id);
+    if (id < FIRST_EXIT_ID) {
+        take_guest_record(p, id, slots, n);
+    } else {
+        p->head.instructions += x->insns;
+        carry(p, x, slots);
+    }
+    p->head.records++;
+    return NULL;
+}
+
+int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
+{
+    const char *fault = NULL;
+    for (size_t at = 0; at + RECORD_SLOTS_AT <= size && !fault;) {
+        u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
+            n = header & RECORD_SLOT_LIMIT;
+        size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
+        const u8 *slots = data + at + RECORD_SLOTS_AT;
+        if (id == 0)
+            return 0;
+        if (length > size - at)
+            fault = "is cut off";
+        else if (!p->head.records && id != RECORD_state)
+            fault = "stands at the beginning and is no state record";
+        else if (at || n != RECORD_state_slots || !is_redundant(p, id, slots))
+            fault = put_record(p, id, slots, n);
+        if (fault)
+            break;
+        if (p->head.records == 1)
+            p->head.began = p->head.last;
+        p->head.bytes += length;
+        at += length;
+    }
+    return fault ? err_set(e, "a record %s", fault) : 0;
+}
+
+bool pack_is_full(const struct pack *p)
+{
+    return p->shared.n_runs >= RUN_LIMIT || p->head.records >= RECORDS_LIMIT;
+}
+
+/* -- Packing: the contents --------------------------------------------------------------------- */
+
+static void store_column(struct pack *p, struct column *c, struct store_bytes *to,
+                         struct store_bytes *scratch)
+{
+    scratch->n = 0;
+    column_store(&p->shared, c, scratch);
+    bytes_put_number(to, scratch->n);
+    if (scratch->n)
+        memcpy(vec_grow(to, scratch->n), scratch->v, scratch->n);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    u32 x = ((const struct pack_group *)a)->number, y = ((const struct pack_group *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+/* Which groups there are, how many columns each has, and how long these are; then the columns. */
+static void store_groups(struct pack *p, struct store_bytes *to, struct store_bytes *scratch)
+{
+    struct column numbers = {0}, counts = {0}, sizes = {0};
+    struct store_bytes columns = {0};
+    qsort(p->groups.v, p->groups.n, sizeof *p->groups.v, by_number);
+    for (size_t i = 0; i < p->groups.n; i++) {
+        const struct pack_group *g = &p->groups.v[i];
+        column_put(&p->shared, &numbers, g->number);
+        column_put_plain(&p->shared, &counts, g->n);
+        for (u32 k = 0; k < g->n; k++) {
+            size_t before = columns.n;
+            column_store(&p->shared, &p->columns.v[g->column + k], &columns);
+            column_put_plain(&p->shared, &sizes, columns.n - before);
+        }
+    }
+    bytes_put_number(to, p->groups.n);
+    store_column(p, &numbers, to, scratch);
+    store_column(p, &counts, to, scratch);
+    store_column(p, &sizes, to, scratch);
+    if (columns.n)
+        memcpy(vec_grow(to, columns.n), columns.v, columns.n);
+    vec_fini(&columns);
+}
+
+void pack_store(struct pack *p, struct store_bytes *to)
+{
+    struct store_bytes scratch = {0};
+    column_put_plain(&p->shared, &p->runs, p->run);
+    memcpy(vec_grow(to, HEAD_BYTES), &p->head, HEAD_BYTES);
+    store_column(p, &p->runs, to, &scratch);
+    store_column(p, &p->codes, to, &scratch);
+    store_column(p, &p->lengths, to, &scratch);
+    store_groups(p, to, &scratch);
+    vec_fini(&scratch);
+}
+
+/* -- Unpacking: the contents ------------------------------------------------------------------- */
+
+const char *unpack_head(const u8 *bytes, size_t size, struct pack_head *head)
+{
+    if (size < HEAD_BYTES)
+        return "is too short";
+    memcpy(head, bytes, HEAD_BYTES);
+    return head->records > RECORDS_LIMIT + (u64)STORE_CHUNK_LIMIT ? "claims too many records"
+                                                                  : NULL;
+}
+
+static bool get_column(const u8 **at, const u8 *end, struct column_reader *r, bool plain)
+{
+    u64 size;
+    if (!bytes_get_number(at, end, &size) || size > (u64)(end - *at))
+        return false;
+    column_reader_init(r, *at, size, plain);
+    *at += size;
+    return true;
+}
+
+/* A group's columns: their sizes are known, their bytes follow one another. */
+static const char *read_group(struct unpack *u, u64 number, u64 n, struct column_reader *sizes,
+                              const u8 **at, const u8 *end)
+{
+    u32 column = (u32)u->columns.n;
+    for (u64 i = 0; i < n; i++) {
+        u64 size;
+        if (!column_get(sizes, &u->arena, &size) || size > (u64)(end - *at))
+            return "has a column that is cut off";
+        column_reader_init(vec_grow(&u->columns, 1), *at, size, false);
+        *at += size;
+    }
+    u->unit_column[number] = column + 1;
+    u->unit_slots[number] = (u8)n;
+    return NULL;
+}
+
+static const char *read_groups(struct unpack *u, const u8 **at, const u8 *end)
+{
+    struct column_reader numbers, counts, sizes;
+    u64 n, units = FIRST_EXIT_ID + u->table->units.n, number, count, before = 0;
+    if (!bytes_get_number(at, end, &n) || n > units || !get_column(at, end, &numbers, false) ||
+        !get_column(at, end, &counts, true) || !get_column(at, end, &sizes, true))
+        return "has no list of columns";
+    u->unit_column = calloc(units, sizeof *u->unit_column);
+    u->unit_slots = calloc(units, 1);
+    check(u->unit_column && u->unit_slots);
+    for (u64 i = 0; i < n; i++) {
+        if (!column_get(&numbers, &u->arena, &number) || !column_get(&counts, &u->arena, &count) ||
+            number <= before || number >= units || count > RECORD_SLOT_LIMIT)
+            return "has a bad list of columns";
+        const char *fault = read_group(u, number, count, &sizes, at, end);
+        if (fault)
+            return fault;
+        before = number;
+    }
+    return *at == end && column_is_spent(&sizes) ? NULL : "has more bytes than columns";
+}
+
+const char *unpack_begin(struct unpack *u, const struct unit_table *t, u32 n_exits, const u8 *bytes,
+                         size_t size)
+{
+    *u = (struct unpack){.table = t, .n_exits = n_exits};
+    const u8 *at = bytes + HEAD_BYTES, *end = bytes + size;
+    u->context = calloc(1, sizeof *u->context);
+    u->exits = calloc(FIRST_EXIT_ID + (size_t)n_exits, sizeof *u->exits);
+    check(u->context && u->exits);
+    const char *fault = unpack_head(bytes, size, &u->head);
+    if (fault)
+        return fault;
+    if (!get_column(&at, end, &u->runs, true) || !get_column(&at, end, &u->codes, true) ||
+        !get_column(&at, end, &u->lengths, true) || !column_get(&u->runs, &u->arena, &u->run))
+        return "has no sequence of records";
+    return read_groups(u, &at, end);
+}
+
+void unpack_end(struct unpack *u)
+{
+    arena_fini(&u->arena);
+    vec_fini(&u->columns);
+    free(u->unit_column);
+    free(u->unit_slots);
+    free(u->exits);
+    if (u->context)
+        vec_fini(&u->context->ways);
+    free(u->context);
+    *u = (struct unpack){0};
+}
+
+/* -- Unpacking: one record --------------------------------------------------------------------- */
+
+/* An id that was not foreseen; 0 if there is none. */
+static u32 get_new_id(struct unpack *u)
+{
+    struct pack_context *c = u->context;
+    u64 code;
+    if (!column_get(&u->codes, &u->arena, &code))
+        return 0;
+    struct pack_ways *w = ways_of(c, &u->exits[c->before[0]].ways);
+    u64 id = code < PACK_WAYS ? w->id[code] : c->before[0] + unzigzag(code - CODE_NEW);
+    if (id == 0 || id >= FIRST_EXIT_ID + (u64)u->n_exits)
+        return 0;
+    if (code >= PACK_WAYS)
+        find_way(w, (u32)id);
+    return (u32)id;
+}
+
+static u32 get_id(struct unpack *u)
+{
+    struct pack_context *c = u->context;
+    u32 *next = foreseen(c), id = *next;
+    if (u->run)
+        u->run--;
+    else if (!(id = *next = get_new_id(u)) || !column_get(&u->runs, &u->arena, &u->run))
+        return 0;
+    went_on(c, id);
+    return id;
+}
+
+static const char *meet_packed(struct unpack *u, u32 id)
+{
+    u32 group =
+        id < FIRST_EXIT_ID ? id : FIRST_EXIT_ID + u->table->exits.v[id - FIRST_EXIT_ID].unit;
+    u32 slots = id < FIRST_EXIT_ID ? guest_slots[id] : u->table->exits.v[id - FIRST_EXIT_ID].slots;
+    if (!u->unit_column[group] || slots > u->unit_slots[group] || (id < FIRST_EXIT_ID && !slots))
+        return "has a record without columns for its slots";
+    u->exits[id].column = u->unit_column[group];
+    u->exits[id].slots = slots;
+    return NULL;
+}
+
+static bool get_slots(struct unpack *u, u32 column, u8 *to, u32 n)
+{
+    struct column_reader *c = &u->columns.v[column - 1];
+    for (u32 i = 0; i < n; i++) {
+        u64 x;
+        if (!column_get(&c[i], &u->arena, &x))
+            return false;
+        ((u64_anywhere *)(void *)to)[i] = x;
+    }
+    return true;
+}
+
+/* All records are out: nothing may be left. */
+static const char *left_over(const struct unpack *u)
+{
+    bool spent = column_is_spent(&u->runs) && column_is_spent(&u->codes) &&
+                 column_is_spent(&u->lengths) && !u->run;
+    for (size_t i = 0; i < u->columns.n && spent; i++)
+        spent = column_is_spent(&u->columns.v[i]);
+    return spent ? NULL : "has more numbers than records";
+}
+
+s64 unpack_some(struct unpack *u, u8 *to, size_t room, const char **fault)
+{
+    size_t at = 0;
+    *fault = NULL;
+    for (; u->done < u->head.records && room - at >= RECORD_LIMIT; u->done++) {
+        u32 id = get_id(u);
+        u64 n;
+        if (!id || (!u->done && id != RECORD_state)) {
+            *fault = id ? "does not begin with a state record" : "has a bad sequence of records";
+            return -1;
+        }
+        if (!u->exits[id].column && (*fault = meet_packed(u, id)))
+            return -1;
+        n = u->exits[id].slots;
+        if (id == RECORD_partial &&
+            (!column_get(&u->lengths, &u->arena, &n) || n > RECORD_SLOT_LIMIT)) {
+            *fault = "has a partial record without a length";
+            return -1;
+        }
+        u32 header = id << RECORD_ID_SHIFT | (u32)n;
+        memcpy(to + at, &header, sizeof header);
+        if (!get_slots(u, u->exits[id].column, to + at + RECORD_SLOTS_AT, (u32)n)) {
+            *fault = "has a column that ends too early";
+            return -1;
+        }
+        at += RECORD_SLOTS_AT + 8 * n;
+    }
+    if (!at && u->done == u->head.records && (*fault = left_over(u)))
+        return -1;
+    return (s64)at;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Records to columns and back: the contents of a records chunk. docs/trace-format.md is normative.
+ *
+ * The ids of the records are one sequence, coded by what followed the same three ids before; the slots are one column
+ * for each slot of each unit (store/column.h). What is packed is the records of one thread, and unpacks alone. */
+#ifndef PACK_H
+#define PACK_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "store/column.h"
+#include "translate/unit.h"
+
+/* What stands at the head of the contents. */
+struct pack_head {
+    u64 records, instructions;
+    u64 bytes;       /* of the records, unpacked */
+    u64 began, last; /* time stamps: of the first record, the latest */
+};
+
+/* The exits that followed another one, in the order in which they were first seen. */
+enum { PACK_WAYS = 8 };
+struct pack_ways {
+    u32 id[PACK_WAYS];
+};
+
+/* What was seen of the sequence of ids. Both sides keep it alike. */
+enum { PACK_FOLLOW_BITS = 16 };
+struct pack_context {
+    u32 before[3]; /* the latest id first */
+    u32 follow
+        [1
+         << PACK_FOLLOW_BITS]; /* by the hash of `before`: what came next the last time it did not come as foreseen */
+    VEC(struct pack_ways) ways;
+};
+
+/* -- Packing ----------------------------------------------------------------------------------- */
+
+/* What packing needs to know of an id. */
+struct pack_exit {
+    s64 rsp_disp;
+    u32 column; /* of its first slot, + 1; 0 if it was not seen yet */
+    u32 ways;   /* in the context, + 1; 0 if it has none yet */
+    u16 insns;
+    u8 slots, rsp_term;
+    bool plain; /* what follows it needs no state record */
+};
+
+/* The columns of one unit, or of a kind of guest record. */
+struct pack_group {
+    u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
+    u32 column, n;
+};
+
+struct pack {
+    const struct unit_table *table;
+    struct pack_head head;
+    struct columns shared;
+    VEC(struct column) columns;
+    VEC(struct pack_group) groups;
+    VEC(struct pack_exit) exits; /* by id */
+    struct column runs, codes;   /* the sequence of ids */
+    struct column lengths;       /* slots of records whose id does not tell */
+    u64 run;                     /* ids that came as foreseen since the last that did not */
+    u64 rsp, fs, gs;             /* as the decoder would carry them */
+    bool dropping; /* rsp and its like are known, and nothing asks for a state record */
+    struct pack_context *context;
+};
+
+/* The table may grow while records that use it are packed, but its arrays must not move. */
+struct pack *pack_new(const struct unit_table *t);
+/* Take a buffer of records, which begins with a state record. State records that only begin a buffer are dropped. With
+ * -1, the records before the fault are packed. */
+int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e);
+/* Is it time to store? */
+bool pack_is_full(const struct pack *p);
+/* Append the contents of a chunk to bytes. Only pack_free remains to be called then. */
+void pack_store(struct pack *p, struct store_bytes *to);
+void pack_free(struct pack *p);
+
+/* -- Unpacking --------------------------------------------------------------------------------- */
+
+struct unpack_exit {
+    u32 column; /* of its first slot, + 1; 0 if it was not seen yet */
+    u32 ways;
+    u32 slots;
+};
+
+struct unpack {
+    const struct unit_table *table;
+    u32 n_exits;
+    struct pack_head head;
+    u64 done; /* records given out */
+    struct arena arena;
+    VEC(struct column_reader) columns;
+    u32 *unit_column; /* by group: its first column, + 1 */
+    u8 *unit_slots;   /* ... and how many it has */
+    struct unpack_exit *exits;
+    struct column_reader runs, codes, lengths;
+    u64 run; /* ids that come as foreseen before one that does not */
+    struct pack_context *context;
+};
+
+/* Read the head alone. */
+const char *unpack_head(const u8 *bytes, size_t size, struct pack_head *head);
+/* Begin to unpack contents whose exits are the first n_exits of the table. The bytes must stay. NULL, or what is wrong. */
+const char *unpack_begin(struct unpack *u, const struct unit_table *t, u32 n_exits, const u8 *bytes,
+                         size_t size);
+/* Put as many whole records to `to` as there is room for, at least one if RECORD_LIMIT bytes are. Returns the bytes put, 0
+ * at the end, or -1 with *fault set. */
+s64 unpack_some(struct unpack *u, u8 *to, size_t room, const char **fault);
+void unpack_end(struct unpack *u);
+
+enum { RECORD_LIMIT = 4 + 8 * 255 };
+
+#endif

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/* Columns, made and read. Folding is the only part that is not obvious.
+ *
+ * Entries stand in prefix order: a loop, then its body. An item is a plain entry or a loop with all that is in it, so
+ * items are equal if their entries are. One pass over the items finds stretches in which each item equals the one
+ * `period` before it; three rounds or more become a loop. The next pass sees that loop as one item, and so finds the
+ * loop around it. A pass is linear: the candidate for a period is the distance to the last item with the same hash. */
+#include "store/column.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_RUNS = 4,
+    FIRST_FOLD = 1024,  /* entries before the first attempt to fold */
+    LONG_MATCH = 48,    /* entries that come back in a row and are no chance */
+    JOIN_REACH = 16,    /* items that are looked back upon for a loop that goes on */
+    SETTLE_LIMIT = 256, /* entries in the body of a loop that is moved */
+    LONG_BODY = 16,     /* a body so long pays with the second round */
+};
+
+/* -- Making ------------------------------------------------------------------------------------ */
+
+static void grow(struct columns *s, struct column *c)
+{
+    u32 cap = c->cap ? 2 * c->cap : FIRST_RUNS;
+    struct column_run *runs = arena_alloc(&s->arena, cap * sizeof *runs);
+    if (c->n)
+        memcpy(runs, c->runs, c->n * sizeof *runs);
+    c->runs = runs;
+    c->cap = cap;
+}
+
+void column_close_run(struct columns *s, struct column *c)
+{
+    if (c->n == c->cap)
+        grow(s, c);
+    c->runs[c->n++] = (struct column_run){.step = c->step, .count = c->count};
+    c->count = 0;
+    s->n_runs++;
+    if (c->n >= MAX(c->fold_at, (u32)FIRST_FOLD)) {
+        column_fold(s, c);
+        c->fold_at = c->regular ? 2 * c->n : 4 * c->n;
+    }
+}
+
+void columns_fini(struct columns *s)
+{
+    arena_fini(&s->arena);
+    s->n_runs = 0;
+}
+
+/* -- Folding ----------------------------------------------------------------------------------- */
+
+struct item {
+    u32 start; /* its first entry */
+    u32 hash;
+};
+
+/* One pass over a column. */
+struct fold {
+    const struct column_run *in;
+    struct item *items; /* and one more, where the entries end */
+    u32 n_items;
+    struct column_run *out;
+    u32 n_out;
+    u32 *tops; /* where in `out` the items begin */
+    u32 n_tops;
+    u32 near;         /* how many items may still be put before the latest loop is out of reach */
+    u32 next;         /* the first item that is not in `out` */
+    u32 depth;        /* how deep loops may become; 0 to look and not to fold */
+    u32 long_matches; /* items in long stretches */
+};
+
+static u32 fold_all(struct column_run *runs, u32 n, u32 depth);
+
+static u32 hash_run(u32 h, const struct column_run *r)
+{
+    u64 x = (r->step ^ (u64)r->body << 32 ^ h) * 0x9e3779b97f4a7c15ull;
+    return (u32)((x ^ r->count) * 0xd6e8feb86659fd93ull >> 32);
+}
+
+static u32 entries_of(const struct column_run *r)
+{
+    return 1 + r->body;
+}
+
+static void list_items(struct fold *f, u32 n)
+{
+    u32 at = 0;
+    for (; at < n; f->n_items++) {
+        struct item *i = &f->items[f->n_items];
+        *i = (struct item){.start = at};
+        for (u32 end = at + entries_of(&f->in[at]); at < end; at++)
+            i->hash = hash_run(i->hash, &f->in[at]);
+    }
+    f->items[f->n_items].start = at;
+}
+
+static bool same_entries(const struct column_run *a, const struct column_run *b, u32 n)
+{
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+/* Take back what is in `out` from here on. */
+static void cut(struct fold *f, u32 at)
+{
+    while (f->n_tops && f->tops[f->n_tops - 1] >= at)
+        f->n_tops--;
+    f->n_out = at;
+}
+
+/* The n entries behind a loop: are they another loop with the same body, or one more round of it? Then they become
+ * part of it. */
+static bool join_to(struct fold *f, struct column_run *l, u32 n)
+{
+    const struct column_run *tail = l + entries_of(l);
+    bool is_round = n == l->body && same_entries(l + 1, tail, n);
+    bool is_loop =
+        n == entries_of(l) && tail->body == l->body && same_entries(l + 1, tail + 1, l->body);
+    u64 count = (u64)l->count + (is_loop ? tail->count : 1);
+    if (!(is_round || is_loop) || count > UINT32_MAX)
+        return false;
+    l->count = (u32)count;
+    cut(f, f->n_out - n);
+    return true;
+}
+
+/* Join the last items to a loop not far before them. */
+static bool join(struct fold *f)
+{
+    u32 end = f->n_tops, far = end > JOIN_REACH ? end - JOIN_REACH : 0;
+    for (u32 i = end - 1; i-- > far;) {
+        struct column_run *l = &f->out[f->tops[i]];
+        if (l->body && join_to(f, l, f->n_out - f->tops[i] - entries_of(l)))
+            return true;
+    }
+    return false;
+}
+
+/* How many entries the last of these items has. */
+static u32 last_item(const struct column_run *r, u32 n)
+{
+    u32 size = 0;
+    for (u32 i = 0; i < n; i += size)
+        size = entries_of(&r[i]);
+    return size;
+}
+
+/* The last item is a loop. Let it begin as early as it can, so that the same numbers always give the same entries: an
+ * item before it that equals the last of its body moves in, and the last of its body moves out behind it. */
+static void settle(struct fold *f)
+{
+    u32 at = f->tops[--f->n_tops], body = f->out[at].body, behind = f->n_out;
+    while (f->n_tops && body <= SETTLE_LIMIT) {
+        u32 n = at - f->tops[f->n_tops - 1];
+        if (n != last_item(&f->out[at + 1], body) ||
+            !same_entries(&f->out[at - n], &f->out[behind - n], n))
+            break;
+        struct column_run head = f->out[at];
+        memmove(&f->out[at - n + 1], &f->out[at - n], n * sizeof head);
+        f->out[at - n] = head;
+        at = f->tops[--f->n_tops];
+        behind -= n;
+        if (f->n_out - behind == body && head.count < UINT32_MAX) { /* a whole round has moved */
+            f->out[at].count++;
+            f->n_out = behind;
+        }
+    }
+    f->tops[f->n_tops++] = at;
+    for (u32 i = behind; i < f->n_out; i += entries_of(&f->out[i]))
+        f->tops[f->n_tops++] = i;
+    f->near = JOIN_REACH;
+}
+
+/* An item of n entries was put behind the others. */
+static void append(struct fold *f, u32 n)
+{
+    u32 at = f->n_out;
+    f->tops[f->n_tops++] = at;
+    f->n_out += n;
+    if (f->near && join(f))
+        return;
+    f->near -= f->near != 0;
+    if (f->out[at].body) {
+        settle(f);
+        join(f);
+    }
+}
+
+static void put_item(struct fold *f, u32 i)
+{
+    u32 from = f->items[i].start, n = f->items[i + 1].start - from;
+    memcpy(&f->out[f->n_out], &f->in[from], n * sizeof *f->out);
+    append(f, n);
+}
+
+/* How deep the loops among these entries are. */
+static u64 depth_of(const struct column_run *r, u32 n)
+{
+    u64 depth = 0;
+    for (u32 i = 0; i < n; i++)
+        if (r[i].body)
+            depth = MAX(depth, r[i].step);
+    return depth;
+}
+
+/* Items first .. first + period - 1 come `rounds` times. A long period hides shorter ones: the body is folded as well. */
+static void put_loop(struct fold *f, u32 first, u32 period, u32 rounds)
+{
+    u32 n = f->items[first + period].start - f->items[first].start;
+    struct column_run *l = &f->out[f->n_out];
+    memcpy(l + 1, &f->in[f->items[first].start], n * sizeof *l);
+    n = fold_all(l + 1, n, f->depth - 1);
+    *l = (struct column_run){.step = depth_of(l + 1, n) + 1, .count = rounds, .body = n};
+    append(f, 1 + n);
+}
+
+/* The items from `first` on equal those `period` before them, `match` of them. Fold them if it pays. */
+static void end_stretch(struct fold *f, u32 first, u32 period, u32 match)
+{
+    u32 begin = first - period;
+    if (match >= LONG_MATCH)
+        f->long_matches += match;
+    if (begin < f->next) { /* the body's beginning went into an earlier loop */
+        u32 gone = f->next - begin;
+        if (gone >= match)
+            return;
+        begin += gone;
+        first += gone;
+        match -= gone;
+    }
+    /* As early as it can begin: so that the same loop always begins with the same item. */
+    for (; begin > f->next && f->items[begin - 1].hash == f->items[first - 1].hash;
+         begin--, first--)
+        match++;
+    u32 rounds = 1 + match / period;
+    if (rounds < (period >= LONG_BODY ? 2u : 3u) || !f->depth)
+        return;
+    const struct column_run *a = &f->in[f->items[begin].start], *b = &f->in[f->items[first].start];
+    u32 n = f->items[first + match].start - f->items[first].start;
+    if (!same_entries(a, b, n) ||
+        depth_of(a, f->items[first].start - f->items[begin].start) >= f->depth)
+        return;
+    while (f->next < begin)
+        put_item(f, f->next++);
+    put_loop(f, begin, period, rounds);
+    f->next = begin + rounds * period;
+}
+
+static void find_stretches(struct fold *f)
+{
+    u32 mask = 63;
+    while (mask < f->n_items && mask < (1u << 20) - 1)
+        mask = 2 * mask + 1;
+    u32 *seen =
+        calloc(mask + 1ul, sizeof *seen); /* where, + 1, an item with this hash stood last */
+    check(seen != NULL);
+    u32 period = 0, match = 0, first = 0;
+    const struct item *items = f->items;
+    for (u32 i = 0; i < f->n_items; i++) {
+        u32 h = items[i].hash, *last = &seen[h & mask];
+        if (period && items[i - period].hash == h) {
+            match++;
+        } else {
+            if (match)
+                end_stretch(f, first, period, match);
+            match = 0;
+            period = 0;
+            if (*last && items[*last - 1].hash == h) {
+                period = i - (*last - 1);
+                first = i;
+                match = 1;
+            }
+        }
+        *last = i + 1;
+    }
+    if (match)
+        end_stretch(f, first, period, match);
+    free(seen);
+}
+
+static void fold_begin(struct fold *f, const struct column_run *runs, u32 n, u32 depth)
+{
+    *f =
+        (struct fold){.in = runs, .depth = depth, .items = malloc((n + 1ul) * sizeof(struct item))};
+    check(f->items != NULL);
+    list_items(f, n);
+}
+
+/* Does much of it come back in long stretches? Chance makes short ones everywhere, and folding them is not worth it. */
+static bool is_regular(const struct column_run *runs, u32 n)
+{
+    struct fold f;
+    if (n < LONG_MATCH)
+        return false;
+    fold_begin(&f, runs, n, 0);
+    find_stretches(&f);
+    free(f.items);
+    return f.long_matches > n / 2;
+}
+
+/* One pass; the number of entries afterwards. */
+static u32 fold_once(struct column_run *runs, u32 n, u32 depth)
+{
+    struct fold f;
+    fold_begin(&f, runs, n, depth);
+    f.out = malloc((n + 1ul) * sizeof(struct column_run));
+    f.tops = malloc((n + 1ul) * sizeof(u32));
+    check(f.out && f.tops);
+    find_stretches(&f);
+    while (f.next < f.n_items)
+        put_item(&f, f.next++);
+    memcpy(runs, f.out, f.n_out * sizeof *runs);
+    free(f.items);
+    free(f.out);
+    free(f.tops);
+    return f.n_out;
+}
+
+static u32 fold_all(struct column_run *runs, u32 n, u32 depth)
+{
+    u32 before;
+    do {
+        before = n;
+        if (n > 2 && depth)
+            n = fold_once(runs, n, depth);
+    } while (n < before - before / 8);
+    return n;
+}
+
+void column_fold(struct columns *s, struct column *c)
+{
+    if (!c->regular && !is_regular(c->runs, c->n))
+        return;
+    u32 n = fold_all(c->runs, c->n, COLUMN_DEPTH);
+    c->regular |= n < c->n / 2;
+    s->n_runs -= c->n - n;
+    c->n = n;
+}
+
+/* -- Storing ----------------------------------------------------------------------------------- */
+
+enum { TAG_ONE, TAG_RUN, TAG_LOOP, TAG_BITS = 2, FIRST_BITS = 5 };
+
+static u8 *put_number(u8 *p, u64 x)
+{
+    for (; x >= 0x80; x >>= 7)
+        *p++ = (u8)(x | 0x80);
+    *p++ = (u8)x;
+    return p;
+}
+
+void bytes_put_number(struct store_bytes *b, u64 number)
+{
+    (void)vec_grow(b, 10);
+    b->n = (size_t)(put_number(b->v + b->n - 10, number) - b->v);
+}
+
+/* A tag, and in the same bytes a number. */
+static u8 *put_tagged(u8 *p, u32 tag, u64 x)
+{
+    u8 low = (u8)(tag | (x & ((1 << FIRST_BITS) - 1)) << TAG_BITS);
+    x >>= FIRST_BITS;
+    *p++ = x ? low | 0x80 : low;
+    return x ? put_number(p, x) : p;
+}
+
+/* Small differences of either sign become small numbers. */
+static u64 zigzag(u64 x)
+{
+    return x << 1 ^ (u64)((s64)x >> 63);
+}
+
+static u8 *put_run(u8 *p, const struct column_run *r)
+{
+    if (r->body)
+        return put_number(put_tagged(p, TAG_LOOP, r->body - 1), r->count - 2);
+    if (r->count == 1)
+        return put_tagged(p, TAG_ONE, zigzag(r->step));
+    return put_number(put_tagged(p, TAG_RUN, zigzag(r->step)), r->count - 2);
+}
+
+void column_store(struct columns *s, struct column *c, struct store_bytes *to)
+{
+    enum { LONGEST = 16 };
+    if (c->count)
+        column_close_run(s, c);
+    column_fold(s, c);
+    (void)vec_grow(to, (size_t)c->n * LONGEST);
+    u8 *p = to->v + to->n - (size_t)c->n * LONGEST;
+    for (u32 i = 0; i < c->n; i++)
+        p = put_run(p, &c->runs[i]);
+    to->n = (size_t)(p - to->v);
+}
+
+/* -- Reading ----------------------------------------------------------------------------------- */
+
+static bool get_number(const u8 **at, const u8 *end, u64 x, u32 shift, u64 *number)
+{
+    for (; *at < end && shift < 64; shift += 7) {
+        u8 b = *(*at)++;
+        x |= (u64)(b & 0x7f) << shift;
+        if (!(b & 0x80)) {
+            *number = x;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bytes_get_number(const u8 **at, const u8 *end, u64 *number)
+{
+    return get_number(at, end, 0, 0, number);
+}
+
+void column_reader_init(struct column_reader *r, const u8 *bytes, size_t size, bool plain)
+{
+    *r = (struct column_reader){.at = bytes, .end = bytes + size, .plain = plain};
+}
+
+/* Leave the loops whose last round is over, and begin the next round of one that is not. */
+static void end_rounds(struct column_reader *r)
+{
+    while (r->depth && !r->levels[r->depth - 1].left) {
+        struct column_level *l = &r->levels[r->depth - 1];
+        if (--l->rounds) {
+            r->at = l->body;
+            l->left = l->entries;
+            return;
+        }
+        r->depth--;
+    }
+}
+
+bool column_is_spent(const struct column_reader *r)
+{
+    if (r->left || r->at != r->end || r->refused)
+        return false;
+    for (u32 i = 0; i < r->depth; i++)
+        if (r->levels[i].left || r->levels[i].rounds > 1)
+            return false;
+    return true;
+}
+
+/* Count entries off the innermost loop's round. */
+static bool take_entries(struct column_reader *r, u64 n)
+{
+    if (!r->depth)
+        return true;
+    struct column_level *l = &r->levels[r->depth - 1];
+    if (n > l->left)
+        return false;
+    l->left -= (u32)n;
+    return true;
+}
+
+static bool enter_loop(struct column_reader *r, struct arena *a, u64 body_1, u32 rounds)
+{
+    u64 body = body_1 + 1;
+    if (body_1 >= UINT32_MAX || r->depth == COLUMN_DEPTH || !take_entries(r, 1 + body))
+        return false;
+    if (!r->levels)
+        r->levels = arena_alloc(a, COLUMN_DEPTH * sizeof *r->levels);
+    r->levels[r->depth++] = (struct column_level){
+        .body = r->at, .entries = (u32)body, .left = (u32)body, .rounds = rounds};
+    return true;
+}
+
+/* Read the next entry; false if it is none. */
+static bool next_entry(struct column_reader *r, struct arena *a)
+{
+    u8 first = *r->at++;
+    u32 tag = first & ((1 << TAG_BITS) - 1);
+    u64 x = first >> TAG_BITS & ((1 << FIRST_BITS) - 1), count = 0;
+    if (first & 0x80 && !get_number(&r->at, r->end, x, FIRST_BITS, &x))
+        return false;
+    if (tag > TAG_LOOP || (tag != TAG_ONE && !bytes_get_number(&r->at, r->end, &count)) ||
+        count > UINT32_MAX - 2)
+        return false;
+    if (tag == TAG_LOOP)
+        return enter_loop(r, a, x, (u32)count + 2);
+    r->step = x >> 1 ^ (0 - (x & 1));
+    r->left = tag == TAG_ONE ? 1 : count + 2;
+    return take_entries(r, 1);
+}
+
+bool column_refill(struct column_reader *r, struct arena *a)
+{
+    while (!r->left) {
+        end_rounds(r);
+        if (r->at == r->end || r->refused)
+            return false;
+        if (!next_entry(r, a)) {
+            r->refused = true;
+            r->left = 0;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* A column: a sequence of numbers, kept and stored as nested runs of differences.
+ *
+ *     8 16 24 100 108 116 200 208 216    differences  8 8 8 76 8 8 84 8 8
+ *                                        runs         8x3, 76, 8x2, 84, 8x2
+ *
+ * A run of equal differences is the (start, count, stride) of regular section descriptors; runs that come back in the
+ * same order are folded into a loop around them, and loops into loops, so that an affine loop nest takes as many
+ * entries as it has levels, however long it runs. What is irregular stays a list of differences. A plain column
+ * keeps the numbers themselves in place of differences: for codes, whose differences mean nothing.
+ *
+ * docs/trace-format.md says how a column stands in a file. */
+#ifndef COLUMN_H
+#define COLUMN_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "store/store.h"
+
+/* An entry: a difference, `count` times; or, if `body` is not 0, a loop: the next `body` entries, `count` times. */
+struct column_run {
+    u64 step; /* of a loop: how deep loops are nested in it, itself included */
+    u32 count;
+    u32 body;
+};
+
+/* -- Making ------------------------------------------------------------------------------------ */
+
+/* What columns that are made and stored together share. */
+struct columns {
+    struct arena arena;
+    u64 n_runs; /* entries they hold together: what they cost in memory, and will about cost in the file */
+};
+
+struct column {
+    u64 last;  /* the latest number; 0 in a plain column */
+    u64 step;  /* of the open run */
+    u32 count; /* of the open run; 0 only at the very beginning */
+    u32 n, cap;
+    u32 fold_at : 31; /* how many entries to wait for before folding again */
+    u32 regular : 1;  /* folding has paid */
+    struct column_run *runs;
+};
+
+/* Append the open run to the entries. */
+void column_close_run(struct columns *s, struct column *c);
+/* Fold what repeats. */
+void column_fold(struct columns *s, struct column *c);
+/* Append the column to bytes as it stands in a file, folded. It takes no more numbers then. */
+void column_store(struct columns *s, struct column *c, struct store_bytes *to);
+void columns_fini(struct columns *s);
+
+/* A number for a plain column; at most 2^32 - 1 of them. */
+static inline void column_put_plain(struct columns *s, struct column *c, u64 number)
+{
+    if (number != c->step) {
+        if (c->count)
+            column_close_run(s, c);
+        c->step = number;
+    }
+    c->count++;
+}
+
+static inline void column_put(struct columns *s, struct column *c, u64 number)
+{
+    u64 last = c->last;
+    c->last = number;
+    column_put_plain(s, c, number - last);
+}
+
+/* A number of 64 bits, seven at a time, the low ones first. */
+void bytes_put_number(struct store_bytes *b, u64 number);
+
+/* -- Reading ----------------------------------------------------------------------------------- */
+
+enum { COLUMN_DEPTH = 12 /* loops in loops */ };
+
+/* A loop that is being walked. */
+struct column_level {
+    const u8 *body;
+    u32 entries; /* in the body */
+    u32 left;    /* of them, in this round */
+    u32 rounds;  /* this one included */
+};
+
+struct column_reader {
+    u64 last, step;
+    u64 left; /* numbers of the current run */
+    const u8 *at, *end;
+    struct column_level *levels; /* NULL while there was no loop */
+    u32 depth;
+    bool plain;
+    bool refused; /* the bytes are not a column */
+};
+
+/* Begin with a stored column. The bytes must stay. */
+void column_reader_init(struct column_reader *r, const u8 *bytes, size_t size, bool plain);
+/* Find the next run; false if there is none or the bytes are not a column. */
+bool column_refill(struct column_reader *r, struct arena *a);
+/* Is nothing left? */
+bool column_is_spent(const struct column_reader *r);
+/* Read a number that bytes_put_number wrote; false if there is none. */
+bool bytes_get_number(const u8 **at, const u8 *end, u64 *number);
+
+/* The next number; false as column_refill. The arena is where loops keep their place. */
+static inline bool column_get(struct column_reader *r, struct arena *a, u64 *number)
+{
+    if (!r->left && !column_refill(r, a))
+        return false;
+    r->left--;
+    u64 x = r->last + r->step;
+    *number = x;
+    r->last = r->plain ? 0 : x;
+    return true;
+}
+
+#endif
