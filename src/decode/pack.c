@@ -245,6 +245,7 @@ static const char *put_record(struct pack *p, u32 id, const u8 *slots, u32 n)
         carry(p, x, slots);
     }
     p->head.records++;
+    p->head.bytes += RECORD_SLOTS_AT + 8 * (u64)n;
     return NULL;
 }
 
@@ -268,7 +269,6 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
             break;
         if (p->head.records == 1)
             p->head.began = p->head.last;
-        p->head.bytes += length;
         at += length;
     }
     return fault ? err_set(e, "a record %s", fault) : 0;

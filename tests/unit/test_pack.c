@@ -152,15 +152,16 @@ static bool unpacks_to_raw(size_t room, struct pack_head *head)
     const u8 *was = raw.v, *end = raw.v + raw.n;
     u8 *out = malloc(room);
     s64 n = 0;
+    u64 bytes = 0;
     bool same = !fault;
-    while (same && (n = unpack_some(&u, out, room, &fault)) > 0)
+    for (; same && (n = unpack_some(&u, out, room, &fault)) > 0; bytes += (u64)n)
         same = same_records(was, end, out, (size_t)n, &was);
     if (fault)
         printf("unpacking: %s\n", fault);
     *head = u.head;
     free(out);
     unpack_end(&u);
-    return same && n == 0 && was == end;
+    return same && n == 0 && was == end && bytes == head->bytes;
 }
 
 static bool survives(u32 buffers, u32 records, size_t room)
