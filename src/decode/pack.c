@@ -12,6 +12,7 @@ enum {
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
+    STATE_HEADER = RECORD_state << RECORD_ID_SHIFT | RECORD_state_slots,
 };
 
 static const u8 guest_slots[FIRST_EXIT_ID] = {
@@ -87,18 +88,23 @@ void pack_free(struct pack *p)
     vec_fini(&p->columns);
     vec_fini(&p->groups);
     vec_fini(&p->exits);
+    vec_fini(&p->ways);
+    vec_fini(&p->records);
+    vec_fini(&p->rows);
+    vec_fini(&p->touched);
     vec_fini(&p->context->ways);
     free(p->context);
     free(p);
 }
 
-/* New columns for a group; the first, + 1. */
-static u32 add_group(struct pack *p, u32 number, u32 n)
+/* A group and its columns; its number, + 1. */
+static u32 add_group(struct pack *p, u32 number, u32 n, u32 least)
 {
     u32 column = (u32)p->columns.n;
-    memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
-    vec_push(&p->groups, ((struct pack_group){number, column, n}));
-    return column + 1;
+    if (n)
+        memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
+    vec_push(&p->groups, ((struct pack_group){.number = number, .column = column, .n = n, .least = least}));
+    return (u32)p->groups.n;
 }
 
 /* All exits of a unit share its columns. */
@@ -107,14 +113,16 @@ static void meet_unit(struct pack *p, u32 unit)
     const struct unit_table *t = p->table;
     const struct unit *u = &t->units.v[unit];
     const struct unit_exit *x = &t->exits.v[u->exit0];
-    u32 slots = 0;
-    for (u32 i = 0; i < u->n_exits; i++)
-        slots = MAX(slots, (u32)x[i].slots);
-    u32 column = add_group(p, FIRST_EXIT_ID + unit, slots);
+    u32 most = 0, least = UINT32_MAX;
+    for (u32 i = 0; i < u->n_exits; i++) {
+        most = MAX(most, (u32)x[i].slots);
+        least = MIN(least, (u32)x[i].slots);
+    }
+    u32 group = add_group(p, FIRST_EXIT_ID + unit, most, least);
     for (u32 i = 0; i < u->n_exits; i++)
         p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
             (struct pack_exit){.rsp_disp = x[i].rsp_disp,
-                               .column = column,
+                               .group = group & 0x7fffffff,
                                .insns = x[i].insns,
                                .slots = x[i].slots,
                                .rsp_term = x[i].rsp_term,
@@ -128,45 +136,53 @@ static void know_more_exits(struct pack *p)
     const struct unit *last = units ? &p->table->units.v[units - 1] : NULL;
     if (last)
         n += last->exit0 + last->n_exits;
-    if (n > had)
-        memset(vec_grow(&p->exits, n - had), 0, (n - had) * sizeof *p->exits.v);
+    if (n <= had)
+        return;
+    memset(vec_grow(&p->exits, n - had), 0, (n - had) * sizeof *p->exits.v);
+    memset(vec_grow(&p->ways, n - had), 0, (n - had) * sizeof *p->ways.v);
 }
 
 /* See an id for the first time: NULL, or what is wrong with it. */
-static const char *meet(struct pack *p, u32 id, u32 n)
+static const char *meet(struct pack *p, u32 id)
 {
     if (id >= p->exits.n)
         know_more_exits(p);
-    if (id < FIRST_EXIT_ID) {
-        u32 slots = guest_slots[id];
-        if (slots == 0)
-            return "has an unknown number";
-        p->exits.v[id] = (struct pack_exit){.column = add_group(p, id, slots), .slots = (u8)slots};
-        return NULL;
-    }
     if (id >= p->exits.n)
         return "names an exit that does not exist";
-    meet_unit(p, p->table->exits.v[id - FIRST_EXIT_ID].unit);
-    return n == p->exits.v[id].slots ? NULL : "has another number of slots than its exit";
+    if (id >= FIRST_EXIT_ID) {
+        meet_unit(p, p->table->exits.v[id - FIRST_EXIT_ID].unit);
+        return NULL;
+    }
+    u32 slots = guest_slots[id], least = id == RECORD_partial ? 0 : slots;
+    if (slots == 0)
+        return "has an unknown number";
+    u32 group = add_group(p, id, slots, least);
+    p->exits.v[id] = (struct pack_exit){.group = group & 0x7fffffff, .slots = (u8)slots};
+    return NULL;
 }
 
 /* -- Packing: one record ----------------------------------------------------------------------- */
 
-static void put_id(struct pack *p, u32 id)
+static __attribute__((noinline)) void put_new_id(struct pack *p, u32 id)
 {
     struct pack_context *c = p->context;
-    u32 *next = foreseen(c);
-    if (*next == id) {
-        p->run++;
-    } else {
-        u32 way = find_way(ways_of(c, &p->exits.v[c->before[0]].ways), id);
-        column_put_plain(&p->shared, &p->runs, p->run);
-        column_put_plain(&p->shared, &p->codes,
-                         way < PACK_WAYS ? way : CODE_NEW + zigzag((s64)id - (s64)c->before[0]));
-        p->run = 0;
+    u32 way = find_way(ways_of(c, &p->ways.v[c->before[0]]), id);
+    column_put_plain(&p->shared, &p->runs, p->run);
+    column_put_plain(&p->shared, &p->codes,
+                     way < PACK_WAYS ? way : CODE_NEW + zigzag((s64)id - (s64)c->before[0]));
+    p->run = 0;
+}
+
+static inline void put_id(struct pack *p, u32 id)
+{
+    u32 *next = foreseen(p->context);
+    p->run++;
+    if (*next != id) {
+        p->run--;
+        put_new_id(p, id);
         *next = id;
     }
-    went_on(c, id);
+    went_on(p->context, id);
 }
 
 typedef u32 u32_anywhere __attribute__((aligned(1), may_alias));
@@ -183,23 +199,15 @@ static inline u64 slot(const u8 *slots, u32 i)
     return ((const u64_anywhere *)(const void *)slots)[i];
 }
 
-static inline void put_slots(struct pack *p, u32 column, const u8 *slots, u32 n)
+static inline void carry(struct pack *p, const struct pack_exit *x, const u8 *slots)
 {
-    struct column *c = &p->columns.v[column - 1];
-    for (u32 i = 0; i < n; i++)
-        column_put(&p->shared, &c[i], slot(slots, i));
-}
-
-static void carry(struct pack *p, const struct pack_exit *x, const u8 *slots)
-{
-    u64 term = x->rsp_term < x->slots    ? slot(slots, x->rsp_term)
-               : x->rsp_term == TERM_RSP ? p->rsp
-                                         : 0;
+    u64 term = x->rsp_term == TERM_RSP ? p->rsp : x->rsp_term < x->slots ? slot(slots, x->rsp_term) : 0;
     p->rsp = term + (u64)x->rsp_disp;
     p->dropping = x->plain;
+    p->head.instructions += x->insns;
 }
 
-/* Note what a guest record tells besides. */
+/* Note what a guest record tells besides its slots. */
 static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
 {
     p->dropping = false;
@@ -214,63 +222,135 @@ static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     } else {
         p->head.last = slot(slots, n - 1); /* the time stamp is always the last */
     }
+    if (!p->head.records)
+        p->head.began = p->head.last;
 }
 
 /* A state record at the head of a buffer that says what is known. */
-static bool is_redundant(struct pack *p, u32 id, const u8 *slots)
+static bool is_redundant(struct pack *p, const u8 *slots)
 {
-    if (id != RECORD_state || !p->dropping || slot(slots, 0) != p->rsp || slot(slots, 1) != p->fs ||
-        slot(slots, 2) != p->gs)
+    if (!p->dropping || slot(slots, 0) != p->rsp || slot(slots, 1) != p->fs || slot(slots, 2) != p->gs)
         return false;
     p->head.last = slot(slots, 3);
     return true;
 }
 
-static const char *put_record(struct pack *p, u32 id, const u8 *slots, u32 n)
+/* Take a record, all but its slots: these are put down for later. */
+static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n, u32 at)
 {
-    if (id >= p->exits.n || !p->exits.v[id].column) {
-        const char *fault = meet(p, id, n);
+    if (id >= p->exits.n || !p->exits.v[id].group) {
+        const char *fault = meet(p, id);
         if (fault)
             return fault;
     }
-    struct pack_exit *x = &p->exits.v[id];
+    const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    put_slots(p, x->column, slots, n);
+    p->records.v[p->records.n++] = (struct pack_row){x->group - 1, at << 8 | n};
     put_id(p, id);
-    if (id < FIRST_EXIT_ID) {
+    if (id < FIRST_EXIT_ID)
         take_guest_record(p, id, slots, n);
-    } else {
-        p->head.instructions += x->insns;
+    else
         carry(p, x, slots);
-    }
     p->head.records++;
     p->head.bytes += RECORD_SLOTS_AT + 8 * (u64)n;
     return NULL;
 }
 
+/* -- Packing: a buffer ------------------------------------------------------------------------- */
+
+/* Make room for as many records as a buffer can hold. */
+static void clear_rows(struct pack *p, size_t size)
+{
+    size_t most = size / RECORD_SLOTS_AT + 1;
+    p->records.n = p->rows.n = p->touched.n = 0;
+    if (most > p->records.cap) {
+        (void)vec_grow(&p->records, most);
+        (void)vec_grow(&p->rows, most);
+    }
+    p->records.n = p->rows.n = 0;
+}
+
+static void sort_rows(struct pack *p)
+{
+    u32 row = 0;
+    for (size_t i = 0; i < p->records.n; i++) {
+        struct pack_group *g = &p->groups.v[p->records.v[i].group];
+        if (!g->rows++)
+            vec_push(&p->touched, p->records.v[i].group);
+    }
+    for (size_t i = 0; i < p->touched.n; i++) {
+        struct pack_group *g = &p->groups.v[p->touched.v[i]];
+        g->row = row;
+        row += g->rows;
+    }
+    for (size_t i = 0; i < p->records.n; i++)
+        p->rows.v[p->groups.v[p->records.v[i].group].row++] = p->records.v[i].at;
+}
+
+/* Slot k of these records goes to the column. With `all`, each of them has it. As column_put, with the column's state in
+ * registers. */
+static inline void put_rows(struct pack *p, struct column *c, const u8 *data, const u32 *rows, u32 n, u32 k, bool all)
+{
+    u64 last = c->last, open = c->step;
+    u32 count = c->count;
+    for (u32 i = 0; i < n; i++) {
+        if (!all && k >= (rows[i] & 0xff))
+            continue;
+        u64 x = slot(data + (rows[i] >> 8), k), step = x - last;
+        last = x;
+        if (step != open) {
+            c->step = open;
+            c->count = count;
+            if (count)
+                column_close_run(&p->shared, c);
+            open = step;
+            count = 0;
+        }
+        count++;
+    }
+    c->last = last;
+    c->step = open;
+    c->count = count;
+}
+
+static void put_group(struct pack *p, struct pack_group *g, const u8 *data)
+{
+    const u32 *rows = &p->rows.v[g->row - g->rows];
+    struct column *c = &p->columns.v[g->column];
+    for (u32 k = 0; k < g->least; k++)
+        put_rows(p, &c[k], data, rows, g->rows, k, true);
+    for (u32 k = g->least; k < g->n; k++)
+        put_rows(p, &c[k], data, rows, g->rows, k, false);
+    g->rows = 0;
+}
+
+/* First the sequence of records, then, group by group, their slots: a column is at hand only once in each buffer, and what
+ * is not foreseen in one does not hold up the others. */
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
 {
     const char *fault = NULL;
-    for (size_t at = 0; at + RECORD_SLOTS_AT <= size && !fault;) {
-        u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
-            n = header & RECORD_SLOT_LIMIT;
+    check(size < 1 << 24);
+    clear_rows(p, size);
+    for (size_t at = 0; at + RECORD_SLOTS_AT <= size;) {
+        u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;
         size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
         const u8 *slots = data + at + RECORD_SLOTS_AT;
         if (id == 0)
-            return 0;
+            break;
         if (length > size - at)
             fault = "is cut off";
         else if (!p->head.records && id != RECORD_state)
             fault = "stands at the beginning and is no state record";
-        else if (at || n != RECORD_state_slots || !is_redundant(p, id, slots))
-            fault = put_record(p, id, slots, n);
+        else if (at || header != STATE_HEADER || !is_redundant(p, slots))
+            fault = take_record(p, id, slots, n, (u32)at + RECORD_SLOTS_AT);
         if (fault)
             break;
-        if (p->head.records == 1)
-            p->head.began = p->head.last;
         at += length;
     }
+    sort_rows(p);
+    for (size_t i = 0; i < p->touched.n; i++)
+        put_group(p, &p->groups.v[p->touched.v[i]], data);
     return fault ? err_set(e, "a record %s", fault) : 0;
 }
 

@@ -41,17 +41,19 @@ struct pack_context {
 /* What packing needs to know of an id. */
 struct pack_exit {
     s64 rsp_disp;
-    u32 column; /* of its first slot, + 1; 0 if it was not seen yet */
-    u32 ways;   /* in the context, + 1; 0 if it has none yet */
+    u32 group : 31; /* + 1; 0 if the id was not seen yet */
+    u32 plain : 1;  /* what follows it needs no state record */
     u16 insns;
     u8 slots, rsp_term;
-    bool plain; /* what follows it needs no state record */
 };
 
 /* The columns of one unit, or of a kind of guest record. */
 struct pack_group {
     u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
     u32 column, n;
+    u32 least; /* slots that all its records have */
+    u32 rows;  /* records of the current buffer */
+    u32 row;   /* where in pack.rows they begin; where the next one goes, while they are sorted */
 };
 
 struct pack {
@@ -61,12 +63,20 @@ struct pack {
     VEC(struct column) columns;
     VEC(struct pack_group) groups;
     VEC(struct pack_exit) exits; /* by id */
+    VEC(u32) ways;               /* by id: its place in the context, + 1; 0 if it has none yet */
     struct column runs, codes;   /* the sequence of ids */
     struct column lengths;       /* slots of records whose id does not tell */
     u64 run;                     /* ids that came as foreseen since the last that did not */
     u64 rsp, fs, gs;             /* as the decoder would carry them */
-    bool dropping; /* rsp and its like are known, and nothing asks for a state record */
+    bool dropping;               /* rsp and its like are known, and nothing asks for a state record */
     struct pack_context *context;
+    /* The buffer being packed, see pack_records: */
+    VEC(struct pack_row {
+        u32 group;
+        u32 at; /* of its slots, << 8 | how many */
+    }) records;
+    VEC(u32) rows;    /* the same, sorted by group */
+    VEC(u32) touched; /* the groups that are in it */
 };
 
 /* The table may grow while records that use it are packed, but its arrays must not move. */

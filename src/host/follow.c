@@ -264,8 +264,11 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
     x.shares = load_relaxed(&process_thread(p, block)->made) == TASK_sharer;
     if (kind == EXEC_privileged)
         x.untraced = TRACE_UNTRACED_privileged;
-    else if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
+    else if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0) {
+        if (has_ended(tid))
+            return 0; /* another thread's execve was faster, and has ended this one */
         x.untraced = TRACE_UNTRACED_closed;
+    }
     vec_push(&r->execing, x);
     return 1;
 }

@@ -29,21 +29,20 @@ static void grow(struct columns *s, struct column *c)
     struct column_run *runs = arena_alloc(&s->arena, cap * sizeof *runs);
     if (c->n)
         memcpy(runs, c->runs, c->n * sizeof *runs);
+    s->n_runs += cap - c->cap;
     c->runs = runs;
     c->cap = cap;
 }
 
-void column_close_run(struct columns *s, struct column *c)
+static void fold(struct column *c);
+
+void column_make_room(struct columns *s, struct column *c)
 {
-    if (c->n == c->cap)
+    /* What folding has not made smaller is tried again when there is four times as much of it. */
+    if (c->n >= FIRST_FOLD && (c->regular || __builtin_ctz(c->n) % 2 == 0))
+        fold(c);
+    if (2 * c->n >= c->cap)
         grow(s, c);
-    c->runs[c->n++] = (struct column_run){.step = c->step, .count = c->count};
-    c->count = 0;
-    s->n_runs++;
-    if (c->n >= MAX(c->fold_at, (u32)FIRST_FOLD)) {
-        column_fold(s, c);
-        c->fold_at = c->regular ? 2 * c->n : 4 * c->n;
-    }
 }
 
 void columns_fini(struct columns *s)
@@ -290,11 +289,23 @@ static void fold_begin(struct fold *f, const struct column_run *runs, u32 n, u32
     list_items(f, n);
 }
 
-/* Does much of it come back in long stretches? Chance makes short ones everywhere, and folding them is not worth it. */
+/* Did the entries up to this one come in the same order before? */
+static bool comes_back(const struct column_run *runs, u32 at)
+{
+    enum { WINDOW = 16 };
+    const struct column_run *r = &runs[at - WINDOW];
+    for (u32 i = at; i-- > WINDOW;)
+        if (runs[i - 1].step == r[WINDOW - 1].step && same_entries(&runs[i - WINDOW], r, WINDOW))
+            return true;
+    return false;
+}
+
+/* Does much of it come back in long stretches? Chance makes short ones everywhere, and folding them is not worth it. Most
+ * columns that are irregular are found out by a look at two places. */
 static bool is_regular(const struct column_run *runs, u32 n)
 {
     struct fold f;
-    if (n < LONG_MATCH)
+    if (n < LONG_MATCH || !(comes_back(runs, n) || comes_back(runs, n - n / 4)))
         return false;
     fold_begin(&f, runs, n, 0);
     find_stretches(&f);
@@ -331,13 +342,12 @@ static u32 fold_all(struct column_run *runs, u32 n, u32 depth)
     return n;
 }
 
-void column_fold(struct columns *s, struct column *c)
+static void fold(struct column *c)
 {
     if (!c->regular && !is_regular(c->runs, c->n))
         return;
     u32 n = fold_all(c->runs, c->n, COLUMN_DEPTH);
     c->regular |= n < c->n / 2;
-    s->n_runs -= c->n - n;
     c->n = n;
 }
 
@@ -388,7 +398,7 @@ void column_store(struct columns *s, struct column *c, struct store_bytes *to)
     enum { LONGEST = 16 };
     if (c->count)
         column_close_run(s, c);
-    column_fold(s, c);
+    fold(c);
     (void)vec_grow(to, (size_t)c->n * LONGEST);
     u8 *p = to->v + to->n - (size_t)c->n * LONGEST;
     for (u32 i = 0; i < c->n; i++)

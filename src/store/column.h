@@ -29,26 +29,32 @@ struct column_run {
 /* What columns that are made and stored together share. */
 struct columns {
     struct arena arena;
-    u64 n_runs; /* entries they hold together: what they cost in memory, and will about cost in the file */
+    u64 n_runs; /* entries they have room for together: what they cost in memory, and about in the file */
 };
 
 struct column {
     u64 last;  /* the latest number; 0 in a plain column */
     u64 step;  /* of the open run */
     u32 count; /* of the open run; 0 only at the very beginning */
-    u32 n, cap;
-    u32 fold_at : 31; /* how many entries to wait for before folding again */
-    u32 regular : 1;  /* folding has paid */
+    u32 n, cap; /* entries */
+    bool regular; /* folding has paid */
     struct column_run *runs;
 };
 
-/* Append the open run to the entries. */
-void column_close_run(struct columns *s, struct column *c);
-/* Fold what repeats. */
-void column_fold(struct columns *s, struct column *c);
+/* Make room for an entry: fold, or take more memory. */
+void column_make_room(struct columns *s, struct column *c);
 /* Append the column to bytes as it stands in a file, folded. It takes no more numbers then. */
 void column_store(struct columns *s, struct column *c, struct store_bytes *to);
 void columns_fini(struct columns *s);
+
+/* Append the open run to the entries. */
+static inline void column_close_run(struct columns *s, struct column *c)
+{
+    if (c->n == c->cap)
+        column_make_room(s, c);
+    c->runs[c->n++] = (struct column_run){.step = c->step, .count = c->count};
+    c->count = 0;
+}
 
 /* A number for a plain column; at most 2^32 - 1 of them. */
 static inline void column_put_plain(struct columns *s, struct column *c, u64 number)
