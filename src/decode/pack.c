@@ -68,6 +68,52 @@ static u64 unzigzag(u64 x)
     return x >> 1 ^ (0 - (x & 1));
 }
 
+/* -- Records by group --------------------------------------------------------------------------- */
+
+typedef u32 u32_anywhere __attribute__((aligned(1), may_alias));
+typedef u64 u64_anywhere __attribute__((aligned(1), may_alias));
+
+/* Begin anew, with room for as many records as so many bytes can hold. */
+static void rows_clear(struct pack_rows *r, size_t size)
+{
+    size_t most = size / RECORD_SLOTS_AT + 1;
+    check(size < 1 << 24);
+    if (most > r->records.cap) {
+        (void)vec_grow(&r->records, most);
+        r->sorted = realloc(r->sorted, r->records.cap * sizeof *r->sorted);
+        check(r->sorted != NULL);
+    }
+    r->records.n = r->touched.n = 0;
+}
+
+static void rows_fini(struct pack_rows *r)
+{
+    vec_fini(&r->records);
+    vec_fini(&r->touched);
+    free(r->sorted);
+}
+
+static inline void rows_add(struct pack_rows *r, u32 group, size_t at, u32 slots)
+{
+    r->records.v[r->records.n++] = (struct pack_row){group, (u32)at << 8 | slots};
+}
+
+/* Sort them, keeping their order within each group. */
+static void rows_sort(struct pack_rows *r, struct pack_group *groups)
+{
+    u32 row = 0;
+    for (size_t i = 0; i < r->records.n; i++)
+        if (!groups[r->records.v[i].group].rows++)
+            vec_push(&r->touched, r->records.v[i].group);
+    for (size_t i = 0; i < r->touched.n; i++) {
+        struct pack_group *g = &groups[r->touched.v[i]];
+        g->row = row;
+        row += g->rows;
+    }
+    for (size_t i = 0; i < r->records.n; i++)
+        r->sorted[groups[r->records.v[i].group].row++] = r->records.v[i].at;
+}
+
 /* -- Packing: what an id means ----------------------------------------------------------------- */
 
 struct pack *pack_new(const struct unit_table *t)
@@ -89,9 +135,7 @@ void pack_free(struct pack *p)
     vec_fini(&p->groups);
     vec_fini(&p->exits);
     vec_fini(&p->ways);
-    vec_fini(&p->records);
-    vec_fini(&p->rows);
-    vec_fini(&p->touched);
+    rows_fini(&p->rows);
     vec_fini(&p->context->ways);
     free(p->context);
     free(p);
@@ -185,9 +229,6 @@ static inline void put_id(struct pack *p, u32 id)
     went_on(p->context, id);
 }
 
-typedef u32 u32_anywhere __attribute__((aligned(1), may_alias));
-typedef u64 u64_anywhere __attribute__((aligned(1), may_alias));
-
 /* The program may write to its buffers while we read them: what is checked must be what is used. */
 static inline u32 read_header(const u8 *data)
 {
@@ -236,7 +277,7 @@ static bool is_redundant(struct pack *p, const u8 *slots)
 }
 
 /* Take a record, all but its slots: these are put down for later. */
-static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n, u32 at)
+static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n, size_t at)
 {
     if (id >= p->exits.n || !p->exits.v[id].group) {
         const char *fault = meet(p, id);
@@ -246,7 +287,7 @@ static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u
     const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    p->records.v[p->records.n++] = (struct pack_row){x->group - 1, at << 8 | n};
+    rows_add(&p->rows, x->group - 1, at, n);
     put_id(p, id);
     if (id < FIRST_EXIT_ID)
         take_guest_record(p, id, slots, n);
@@ -258,35 +299,6 @@ static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u
 }
 
 /* -- Packing: a buffer ------------------------------------------------------------------------- */
-
-/* Make room for as many records as a buffer can hold. */
-static void clear_rows(struct pack *p, size_t size)
-{
-    size_t most = size / RECORD_SLOTS_AT + 1;
-    p->records.n = p->rows.n = p->touched.n = 0;
-    if (most > p->records.cap) {
-        (void)vec_grow(&p->records, most);
-        (void)vec_grow(&p->rows, most);
-    }
-    p->records.n = p->rows.n = 0;
-}
-
-static void sort_rows(struct pack *p)
-{
-    u32 row = 0;
-    for (size_t i = 0; i < p->records.n; i++) {
-        struct pack_group *g = &p->groups.v[p->records.v[i].group];
-        if (!g->rows++)
-            vec_push(&p->touched, p->records.v[i].group);
-    }
-    for (size_t i = 0; i < p->touched.n; i++) {
-        struct pack_group *g = &p->groups.v[p->touched.v[i]];
-        g->row = row;
-        row += g->rows;
-    }
-    for (size_t i = 0; i < p->records.n; i++)
-        p->rows.v[p->groups.v[p->records.v[i].group].row++] = p->records.v[i].at;
-}
 
 /* Slot k of these records goes to the column. With `all`, each of them has it. As column_put, with the column's state in
  * registers. */
@@ -316,7 +328,7 @@ static inline void put_rows(struct pack *p, struct column *c, const u8 *data, co
 
 static void put_group(struct pack *p, struct pack_group *g, const u8 *data)
 {
-    const u32 *rows = &p->rows.v[g->row - g->rows];
+    const u32 *rows = &p->rows.sorted[g->row - g->rows];
     struct column *c = &p->columns.v[g->column];
     for (u32 k = 0; k < g->least; k++)
         put_rows(p, &c[k], data, rows, g->rows, k, true);
@@ -330,8 +342,7 @@ static void put_group(struct pack *p, struct pack_group *g, const u8 *data)
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
 {
     const char *fault = NULL;
-    check(size < 1 << 24);
-    clear_rows(p, size);
+    rows_clear(&p->rows, size);
     for (size_t at = 0; at + RECORD_SLOTS_AT <= size;) {
         u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;
         size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
@@ -343,14 +354,14 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
         else if (!p->head.records && id != RECORD_state)
             fault = "stands at the beginning and is no state record";
         else if (at || header != STATE_HEADER || !is_redundant(p, slots))
-            fault = take_record(p, id, slots, n, (u32)at + RECORD_SLOTS_AT);
+            fault = take_record(p, id, slots, n, at + RECORD_SLOTS_AT);
         if (fault)
             break;
         at += length;
     }
-    sort_rows(p);
-    for (size_t i = 0; i < p->touched.n; i++)
-        put_group(p, &p->groups.v[p->touched.v[i]], data);
+    rows_sort(&p->rows, p->groups.v);
+    for (size_t i = 0; i < p->rows.touched.n; i++)
+        put_group(p, &p->groups.v[p->rows.touched.v[i]], data);
     return fault ? err_set(e, "a record %s", fault) : 0;
 }
 
@@ -439,7 +450,9 @@ static bool get_column(const u8 **at, const u8 *end, struct column_reader *r, bo
 static const char *read_group(struct unpack *u, u64 number, u64 n, struct column_reader *sizes,
                               const u8 **at, const u8 *end)
 {
-    u32 column = (u32)u->columns.n;
+    vec_push(&u->groups,
+             ((struct pack_group){.number = (u32)number, .column = (u32)u->columns.n, .n = (u32)n}));
+    u->group_of[number] = (u32)u->groups.n;
     for (u64 i = 0; i < n; i++) {
         u64 size;
         if (!column_get(sizes, &u->arena, &size) || size > (u64)(end - *at))
@@ -447,8 +460,6 @@ static const char *read_group(struct unpack *u, u64 number, u64 n, struct column
         column_reader_init(vec_grow(&u->columns, 1), *at, size, false);
         *at += size;
     }
-    u->unit_column[number] = column + 1;
-    u->unit_slots[number] = (u8)n;
     return NULL;
 }
 
@@ -459,9 +470,8 @@ static const char *read_groups(struct unpack *u, const u8 **at, const u8 *end)
     if (!bytes_get_number(at, end, &n) || n > units || !get_column(at, end, &numbers, false) ||
         !get_column(at, end, &counts, true) || !get_column(at, end, &sizes, true))
         return "has no list of columns";
-    u->unit_column = calloc(units, sizeof *u->unit_column);
-    u->unit_slots = calloc(units, 1);
-    check(u->unit_column && u->unit_slots);
+    u->group_of = calloc(units, sizeof *u->group_of);
+    check(u->group_of != NULL);
     for (u64 i = 0; i < n; i++) {
         if (!column_get(&numbers, &u->arena, &number) || !column_get(&counts, &u->arena, &count) ||
             number <= before || number >= units || count > RECORD_SLOT_LIMIT)
@@ -481,7 +491,8 @@ const char *unpack_begin(struct unpack *u, const struct unit_table *t, u32 n_exi
     const u8 *at = bytes + HEAD_BYTES, *end = bytes + size;
     u->context = calloc(1, sizeof *u->context);
     u->exits = calloc(FIRST_EXIT_ID + (size_t)n_exits, sizeof *u->exits);
-    check(u->context && u->exits);
+    u->ways = calloc(FIRST_EXIT_ID + (size_t)n_exits, sizeof *u->ways);
+    check(u->context && u->exits && u->ways);
     const char *fault = unpack_head(bytes, size, &u->head);
     if (fault)
         return fault;
@@ -495,9 +506,11 @@ void unpack_end(struct unpack *u)
 {
     arena_fini(&u->arena);
     vec_fini(&u->columns);
-    free(u->unit_column);
-    free(u->unit_slots);
+    vec_fini(&u->groups);
+    rows_fini(&u->rows);
+    free(u->group_of);
     free(u->exits);
+    free(u->ways);
     if (u->context)
         vec_fini(&u->context->ways);
     free(u->context);
@@ -513,7 +526,7 @@ static u32 get_new_id(struct unpack *u)
     u64 code;
     if (!column_get(&u->codes, &u->arena, &code))
         return 0;
-    struct pack_ways *w = ways_of(c, &u->exits[c->before[0]].ways);
+    struct pack_ways *w = ways_of(c, &u->ways[c->before[0]]);
     u64 id = code < PACK_WAYS ? w->id[code] : c->before[0] + unzigzag(code - CODE_NEW);
     if (id == 0 || id >= FIRST_EXIT_ID + (u64)u->n_exits)
         return 0;
@@ -536,26 +549,41 @@ static u32 get_id(struct unpack *u)
 
 static const char *meet_packed(struct unpack *u, u32 id)
 {
-    u32 group =
-        id < FIRST_EXIT_ID ? id : FIRST_EXIT_ID + u->table->exits.v[id - FIRST_EXIT_ID].unit;
-    u32 slots = id < FIRST_EXIT_ID ? guest_slots[id] : u->table->exits.v[id - FIRST_EXIT_ID].slots;
-    if (!u->unit_column[group] || slots > u->unit_slots[group] || (id < FIRST_EXIT_ID && !slots))
+    bool guest = id < FIRST_EXIT_ID;
+    u32 number = guest ? id : FIRST_EXIT_ID + u->table->exits.v[id - FIRST_EXIT_ID].unit;
+    u32 slots = guest ? guest_slots[id] : u->table->exits.v[id - FIRST_EXIT_ID].slots;
+    u32 group = u->group_of[number];
+    if (!group || slots > u->groups.v[group - 1].n || (guest && !slots))
         return "has a record without columns for its slots";
-    u->exits[id].column = u->unit_column[group];
-    u->exits[id].slots = slots;
+    u->exits[id] = (struct unpack_exit){group, slots};
     return NULL;
 }
 
-static bool get_slots(struct unpack *u, u32 column, u8 *to, u32 n)
+/* The opposite of put_rows; false if the column ends too early. */
+static bool get_rows(struct unpack *u, struct column_reader *c, u8 *to, const u32 *rows, u32 n, u32 k)
 {
-    struct column_reader *c = &u->columns.v[column - 1];
     for (u32 i = 0; i < n; i++) {
         u64 x;
-        if (!column_get(&c[i], &u->arena, &x))
+        if (k >= (rows[i] & 0xff))
+            continue;
+        if (!column_get(c, &u->arena, &x))
             return false;
-        ((u64_anywhere *)(void *)to)[i] = x;
+        ((u64_anywhere *)(void *)(to + (rows[i] >> 8)))[k] = x;
     }
     return true;
+}
+
+static bool get_group(struct unpack *u, struct pack_group *g, u8 *to)
+{
+    const u32 *rows = &u->rows.sorted[g->row - g->rows];
+    bool good = true;
+    for (u32 k = 0; k < g->n && good; k++) {
+        struct column_reader c = u->columns.v[g->column + k];
+        good = get_rows(u, &c, to, rows, g->rows, k);
+        u->columns.v[g->column + k] = c;
+    }
+    g->rows = 0;
+    return good;
 }
 
 /* All records are out: nothing may be left. */
@@ -568,34 +596,42 @@ static const char *left_over(const struct unpack *u)
     return spent ? NULL : "has more numbers than records";
 }
 
+/* The next record's header; its slots are put down for later. NULL, or what is wrong. */
+static const char *next_record(struct unpack *u, u8 *to, size_t *at)
+{
+    u32 id = get_id(u);
+    u64 n;
+    if (!id)
+        return "has a bad sequence of records";
+    if (!u->done && id != RECORD_state)
+        return "does not begin with a state record";
+    if (!u->exits[id].group) {
+        const char *fault = meet_packed(u, id);
+        if (fault)
+            return fault;
+    }
+    n = u->exits[id].slots;
+    if (id == RECORD_partial && (!column_get(&u->lengths, &u->arena, &n) || n > RECORD_SLOT_LIMIT))
+        return "has a partial record without a length";
+    *(u32_anywhere *)(void *)(to + *at) = id << RECORD_ID_SHIFT | (u32)n;
+    rows_add(&u->rows, u->exits[id].group - 1, *at + RECORD_SLOTS_AT, (u32)n);
+    *at += RECORD_SLOTS_AT + 8 * n;
+    u->done++;
+    return NULL;
+}
+
 s64 unpack_some(struct unpack *u, u8 *to, size_t room, const char **fault)
 {
     size_t at = 0;
     *fault = NULL;
-    for (; u->done < u->head.records && room - at >= RECORD_LIMIT; u->done++) {
-        u32 id = get_id(u);
-        u64 n;
-        if (!id || (!u->done && id != RECORD_state)) {
-            *fault = id ? "does not begin with a state record" : "has a bad sequence of records";
-            return -1;
-        }
-        if (!u->exits[id].column && (*fault = meet_packed(u, id)))
-            return -1;
-        n = u->exits[id].slots;
-        if (id == RECORD_partial &&
-            (!column_get(&u->lengths, &u->arena, &n) || n > RECORD_SLOT_LIMIT)) {
-            *fault = "has a partial record without a length";
-            return -1;
-        }
-        u32 header = id << RECORD_ID_SHIFT | (u32)n;
-        memcpy(to + at, &header, sizeof header);
-        if (!get_slots(u, u->exits[id].column, to + at + RECORD_SLOTS_AT, (u32)n)) {
+    rows_clear(&u->rows, room);
+    while (u->done < u->head.records && room - at >= RECORD_LIMIT && !*fault)
+        *fault = next_record(u, to, &at);
+    rows_sort(&u->rows, u->groups.v);
+    for (size_t i = 0; i < u->rows.touched.n && !*fault; i++)
+        if (!get_group(u, &u->groups.v[u->rows.touched.v[i]], to))
             *fault = "has a column that ends too early";
-            return -1;
-        }
-        at += RECORD_SLOTS_AT + 8 * n;
-    }
-    if (!at && u->done == u->head.records && (*fault = left_over(u)))
-        return -1;
-    return (s64)at;
+    if (!at && !*fault)
+        *fault = left_over(u);
+    return *fault ? -1 : (s64)at;
 }

@@ -36,6 +36,25 @@ struct pack_context {
     VEC(struct pack_ways) ways;
 };
 
+/* The columns of one unit, or of a kind of guest record. */
+struct pack_group {
+    u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
+    u32 column, n;
+    u32 least; /* slots that all its records have */
+    u32 rows;  /* records at hand */
+    u32 row;   /* behind the last of them in pack_rows.sorted */
+};
+
+/* Records at hand, in their order and by group. */
+struct pack_rows {
+    VEC(struct pack_row {
+        u32 group;
+        u32 at; /* where its slots are, << 8 | how many */
+    }) records;
+    u32 *sorted;      /* `at` of each; room for as many as `records` has */
+    VEC(u32) touched; /* the groups that are among them */
+};
+
 /* -- Packing ----------------------------------------------------------------------------------- */
 
 /* What packing needs to know of an id. */
@@ -45,15 +64,6 @@ struct pack_exit {
     u32 plain : 1;  /* what follows it needs no state record */
     u16 insns;
     u8 slots, rsp_term;
-};
-
-/* The columns of one unit, or of a kind of guest record. */
-struct pack_group {
-    u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
-    u32 column, n;
-    u32 least; /* slots that all its records have */
-    u32 rows;  /* records of the current buffer */
-    u32 row;   /* where in pack.rows they begin; where the next one goes, while they are sorted */
 };
 
 struct pack {
@@ -70,13 +80,7 @@ struct pack {
     u64 rsp, fs, gs;             /* as the decoder would carry them */
     bool dropping;               /* rsp and its like are known, and nothing asks for a state record */
     struct pack_context *context;
-    /* The buffer being packed, see pack_records: */
-    VEC(struct pack_row {
-        u32 group;
-        u32 at; /* of its slots, << 8 | how many */
-    }) records;
-    VEC(u32) rows;    /* the same, sorted by group */
-    VEC(u32) touched; /* the groups that are in it */
+    struct pack_rows rows; /* of the buffer being packed */
 };
 
 /* The table may grow while records that use it are packed, but its arrays must not move. */
@@ -93,8 +97,7 @@ void pack_free(struct pack *p);
 /* -- Unpacking --------------------------------------------------------------------------------- */
 
 struct unpack_exit {
-    u32 column; /* of its first slot, + 1; 0 if it was not seen yet */
-    u32 ways;
+    u32 group; /* + 1; 0 if the id was not seen yet */
     u32 slots;
 };
 
@@ -105,12 +108,14 @@ struct unpack {
     u64 done; /* records given out */
     struct arena arena;
     VEC(struct column_reader) columns;
-    u32 *unit_column; /* by group: its first column, + 1 */
-    u8 *unit_slots;   /* ... and how many it has */
+    VEC(struct pack_group) groups;
+    u32 *group_of; /* by group number: which it is, + 1 */
     struct unpack_exit *exits;
+    u32 *ways; /* as in struct pack */
     struct column_reader runs, codes, lengths;
     u64 run; /* ids that come as foreseen before one that does not */
     struct pack_context *context;
+    struct pack_rows rows;
 };
 
 /* Read the head alone. */
@@ -118,8 +123,8 @@ const char *unpack_head(const u8 *bytes, size_t size, struct pack_head *head);
 /* Begin to unpack contents whose exits are the first n_exits of the table. The bytes must stay. NULL, or what is wrong. */
 const char *unpack_begin(struct unpack *u, const struct unit_table *t, u32 n_exits, const u8 *bytes,
                          size_t size);
-/* Put as many whole records to `to` as there is room for, at least one if RECORD_LIMIT bytes are. Returns the bytes put, 0
- * at the end, or -1 with *fault set. */
+/* Put as many whole records to `to` as there is room for (less than 16 MB), at least one if RECORD_LIMIT bytes are. Returns
+ * the bytes put, 0 at the end, or -1 with *fault set. */
 s64 unpack_some(struct unpack *u, u8 *to, size_t room, const char **fault);
 void unpack_end(struct unpack *u);
 

@@ -493,7 +493,7 @@ static bool next_entry(struct column_reader *r, struct arena *a)
     if (tag == TAG_LOOP)
         return enter_loop(r, a, x, (u32)count + 2);
     r->step = x >> 1 ^ (0 - (x & 1));
-    r->left = tag == TAG_ONE ? 1 : count + 2;
+    r->left = tag == TAG_ONE ? 1 : (u32)count + 2;
     return take_entries(r, 1);
 }
 

@@ -91,10 +91,10 @@ struct column_level {
 
 struct column_reader {
     u64 last, step;
-    u64 left; /* numbers of the current run */
     const u8 *at, *end;
     struct column_level *levels; /* NULL while there was no loop */
-    u32 depth;
+    u32 left;                    /* numbers of the current run */
+    u8 depth;
     bool plain;
     bool refused; /* the bytes are not a column */
 };
