@@ -64,7 +64,7 @@ $(B)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(SAN_OBJ)
 	$(CC) $(HOST) -O1 -g $(SAN) -Itests/unit -o $@ $< $(SAN_OBJ) $(LIBS)
 
 # Fuzzers: the translator on random code, the reader on random files.
-FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace
+FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace $(B)/fuzz/fuzz_pack
 FUZZ_SRC := $(filter src/base/% src/store/% src/decode/% src/translate/%,$(SRC))
 $(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard src/*/*.h)
 	@mkdir -p $(@D)
@@ -99,12 +99,14 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- oracle tests/oracle/run.sh small \
 	    -- state tests/state/run.sh 20000 \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
-	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20 1
+	    -- crash tests/crash/run.py 3 \
+	    -- fuzz-trace tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 20 1 \
+	    -- fuzz-pack tests/fuzz/run.sh $(B)/fuzz/fuzz_pack 20 1
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check $(B)/oracle/probe $(STATE)
 	@tests/run oracle tests/oracle/run.sh all -- witness tests/oracle/witness.sh -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh \
-	    -- programs tests/programs/run.sh all
+	    -- programs tests/programs/run.sh all -- crash tests/crash/run.py 100
 
 # Real programs, natively and under gait. Without perl's source the perl-* files are skipped.
 conformance: $(B)/gait
@@ -119,6 +121,7 @@ state: $(B)/gait $(STATE)
 fuzz: $(FUZZ)
 	tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 600
 	tests/fuzz/run.sh $(B)/fuzz/fuzz_trace 600
+	tests/fuzz/run.sh $(B)/fuzz/fuzz_pack 600
 
 # -- Measuring, showing, installing --------------------------------------------------------------
 # Small programs, affine and irregular, built as users build theirs; each checks its own result.

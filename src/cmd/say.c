@@ -56,6 +56,8 @@ void report_trouble(const struct trace *t)
         die("%s", t->trouble.text);
     if (!t->complete)
         warn("%s", t->trouble.text);
+    else if (t->summary.ending == TRACE_ENDED_unknown)
+        warn("%s: the recording was interrupted, and its file repaired: the end is missing", t->store.path);
 }
 
 void stdout_write(const void *p, size_t n)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct option options[] = {{0}};
+static const struct option options[] = {{"repair", no_argument, NULL, 'r'}, {0}};
 
 enum { ACCESS_SIZE_LIMIT = 1 << 16 /* xsave with every component there is takes 11 KB */ };
 
@@ -194,6 +194,25 @@ static int check_summary(const struct trace *t, const struct trace_counts *n, st
                    (unsigned long)s->counts.instructions, (unsigned long)n->instructions);
 }
 
+/* The heads of the chunks count what is in them. */
+static int check_heads(struct trace *t, const struct trace_counts *n, struct err *e)
+{
+    u64 records = 0, instructions = 0, bytes = 0;
+    struct pack_head head;
+    for (size_t i = 0; i < t->pieces.n; i++) {
+        if (trace_head(t, i, &head, e))
+            return -1;
+        records += head.records;
+        instructions += head.instructions;
+        bytes += head.bytes;
+    }
+    if (records == n->records && instructions == n->instructions && bytes == n->bytes)
+        return 0;
+    return err_set(e, "%s: the heads of its chunks count %lu records and %lu instructions, but there are %lu and %lu",
+                   t->store.path, (unsigned long)records, (unsigned long)instructions, (unsigned long)n->records,
+                   (unsigned long)n->instructions);
+}
+
 static int verify(struct verifier *v, struct trace *t, struct err *e)
 {
     int more;
@@ -204,7 +223,28 @@ static int verify(struct verifier *v, struct trace *t, struct err *e)
         return -1;
     if (!t->complete)
         return err_set(e, "%s", t->trouble.text);
-    return check_summary(t, &v->counts, e);
+    return check_heads(t, &v->counts, e) || check_summary(t, &v->counts, e) ? -1 : 0;
+}
+
+/* Write the end that the file lacks, and say what was done. */
+static void repair(const char *path)
+{
+    struct trace t;
+    struct err e;
+    if (trace_open(&t, path, &e))
+        die("%s", e.text);
+    if (t.damaged)
+        die("%s; only an interrupted recording can be repaired", t.trouble.text);
+    if (!t.complete && !t.whole_chunks)
+        die("%s; there is nothing in it that could be kept", t.trouble.text);
+    if (!t.complete) {
+        u64 torn = t.store.size - t.whole_at;
+        if (trace_repair(&t, &e))
+            die("%s", e.text);
+        printf("%s: repaired: %lu chunks kept, %lu bytes of a torn end cut off\n", path,
+               (unsigned long)t.whole_chunks, (unsigned long)torn);
+    }
+    trace_close(&t);
 }
 
 int cmd_verify(int argc, char **argv)
@@ -212,9 +252,13 @@ int cmd_verify(int argc, char **argv)
     struct verifier v = {0};
     struct trace t;
     struct err e;
+    bool repairs = false;
     while (next_option(argc, argv, "", options) != -1)
-        ;
-    if (trace_open(&t, only_argument(argc, argv, "TRACE"), &e))
+        repairs = true;
+    const char *path = only_argument(argc, argv, "TRACE");
+    if (repairs)
+        repair(path);
+    if (trace_open(&t, path, &e))
         die("%s", e.text);
     walk_init(&v.walk, &t);
     if (verify(&v, &t, &e))

@@ -484,16 +484,21 @@ static const char *read_summary(struct trace *t, struct cursor *c)
     return t->summary.ending < TRACE_ENDING_LIMIT ? NULL : "has an unknown ending";
 }
 
+static bool has_whole_table(const struct trace *t, u32 process)
+{
+    const struct trace_units *u = &t->units.v[process];
+    return units_equal(u->committed, units_lengths(&u->table));
+}
+
 static const char *note_records(struct trace *t, const struct store_chunk *c)
 {
     if (c->owner >= t->threads.n)
         return "has records of a thread that is not there";
     u32 process = t->threads.v[c->owner].process, memory = t->processes.v[process].memory;
-    const struct trace_units *u = &t->units.v[memory];
-    if (!units_equal(u->committed, units_lengths(&u->table)))
+    if (!has_whole_table(t, memory))
         return "stands in the middle of the unit table";
-    vec_push(&t->pieces,
-             ((struct trace_piece){*c, process, memory, .n_exits = (u32)u->table.exits.n}));
+    vec_push(&t->pieces, ((struct trace_piece){*c, process, memory,
+                                               .n_exits = (u32)t->units.v[memory].table.exits.n}));
     return NULL;
 }
 
@@ -612,6 +617,10 @@ static void take_all(struct trace *t)
         if (take_chunk(t, &c, &raw, &t->trouble))
             break;
         t->n_chunks++;
+        if (c.kind != CHUNK_units || has_whole_table(t, c.owner)) {
+            t->whole_at = t->store.at;
+            t->whole_chunks = t->n_chunks;
+        }
     }
     vec_fini(&raw);
     t->complete = step == STORE_END && t->has_summary;
@@ -660,6 +669,27 @@ int trace_head(struct trace *t, size_t i, struct pack_head *head, struct err *e)
     const char *fault = bad ? NULL : unpack_head(raw.v, raw.n, head);
     vec_fini(&raw);
     return fault ? trace_fault(t, i, fault, e) : bad;
+}
+
+int trace_repair(struct trace *t, struct err *e)
+{
+    struct trace_writer w = {0};
+    const struct trace_summary unknown = {.ending = TRACE_ENDED_unknown};
+    for (size_t i = 0; i < t->pieces.n; i++) {
+        struct trace_entry x = {.offset = t->pieces.v[i].chunk.offset};
+        if (x.offset >= t->whole_at)
+            break;
+        if (trace_head(t, i, &x.head, e)) {
+            vec_fini(&w.index);
+            return -1;
+        }
+        vec_push(&w.index, x);
+    }
+    if (store_writer_reopen(&w.store, t->store.path, t->whole_at, t->whole_chunks, e)) {
+        vec_fini(&w.index);
+        return -1;
+    }
+    return trace_writer_close(&w, &unknown, e);
 }
 
 int trace_fault(const struct trace *t, size_t i, const char *fault, struct err *e)

@@ -185,6 +185,7 @@ struct trace {
     bool has_summary;
     struct trace_summary summary;
     u64 n_chunks; /* sound ones, the end chunk not counted */
+    u64 whole_at, whole_chunks; /* where the last of them ends that needs none after it, and how many there are up to it */
     bool complete;
     bool damaged;       /* if not complete: not just interrupted */
     struct err trouble; /* if not complete: the sentence that says what is missing */
@@ -199,6 +200,9 @@ const struct unit_table *trace_table(const struct trace *t, size_t piece);
 int trace_load(struct trace *t, size_t i, struct store_bytes *into, struct err *e);
 /* What the head of pieces.v[i] says: from the index, or, if the file has none, from the chunk. */
 int trace_head(struct trace *t, size_t i, struct pack_head *head, struct err *e);
+/* Give an interrupted file the end that it lacks: what is torn is cut off; an index, a summary of which the ending is
+ * unknown, and an end chunk are written. Open the trace again to see it. */
+int trace_repair(struct trace *t, struct err *e);
 /* Say what is wrong with the contents of pieces.v[i]; always returns -1. */
 int trace_fault(const struct trace *t, size_t i, const char *fault, struct err *e);
 void trace_close(struct trace *t);

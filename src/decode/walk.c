@@ -90,6 +90,9 @@ static int load_piece(struct walk *w, struct err *e)
     w->loaded = true;
     const char *fault = unpack_begin(&w->unpack, w->table, w->trace->pieces.v[w->piece].n_exits,
                                      w->packed.v, w->packed.n);
+    const struct trace_piece *p = &w->trace->pieces.v[w->piece];
+    if (!fault && p->has_head && memcmp(&p->head, &w->unpack.head, sizeof p->head))
+        fault = "has another head than the index says";
     if (fault)
         return trace_fault(w->trace, w->piece, fault, e);
     w->decoder = decoder_of(w);

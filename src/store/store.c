@@ -130,6 +130,19 @@ int store_writer_open(struct store_writer *w, const char *path, struct err *e)
     return 0;
 }
 
+int store_writer_reopen(struct store_writer *w, const char *path, u64 at, u64 chunks, struct err *e)
+{
+    *w = (struct store_writer){.fd = open(path, O_WRONLY | O_CLOEXEC), .at = at, .sequence = chunks};
+    if (w->fd < 0)
+        return err_set(e, "cannot change %s: %s", path, strerror(errno));
+    w->path = copy_text(path);
+    if (!ftruncate(w->fd, (off_t)at) && lseek(w->fd, (off_t)at, SEEK_SET) == (off_t)at)
+        return 0;
+    err_set(e, "cannot change %s: %s", path, strerror(errno));
+    store_writer_abandon(w);
+    return -1;
+}
+
 int store_append_pressed(struct store_writer *w, u32 kind, u32 owner, struct store_press *p,
                          struct err *e)
 {
