@@ -107,7 +107,7 @@ static const char *ending_text(u32 ending)
     case TRACE_ENDED_exec:
         return "was replaced by exec";
     default:
-        return "is not known";
+        return "ended in a way that was not recorded";
     }
 }
 
