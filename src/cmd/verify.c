@@ -9,6 +9,7 @@
  *   - a unit is used only after it was written; nothing follows a native record;
  * and the counts made while recording, if any, equal those of the trace. */
 #include "cmd/cmd.h"
+#include "decode/digest.h"
 #include "decode/walk.h"
 #include "wire/wire.h"
 
@@ -33,6 +34,7 @@ struct past {
 struct verifier {
     struct walk walk;
     VEC(struct past) pasts;
+    VEC(u64) digests; /* of each thread */
     struct trace_counts counts;
 };
 
@@ -170,6 +172,13 @@ static const char *record_fault(const struct walk *w, u32 i, struct past *p)
     return fault ? fault : refs_fault(w, i);
 }
 
+static u64 *digest_slot(struct verifier *v, u32 thread)
+{
+    while (v->digests.n <= thread)
+        vec_push(&v->digests, 0);
+    return &v->digests.v[thread];
+}
+
 static int check_batch(struct verifier *v, struct err *e)
 {
     struct walk *w = &v->walk;
@@ -180,6 +189,10 @@ static int check_batch(struct verifier *v, struct err *e)
             return walk_fault(w, i, fault, e);
     }
     walk_count(w, &v->counts);
+    if (w->trace->summary.digest) {
+        u64 *d = digest_slot(v, walk_thread(w));
+        *d = digest_batch(*d, w->table, w->batch, w->continues);
+    }
     return 0;
 }
 
@@ -223,7 +236,14 @@ static int verify(struct verifier *v, struct trace *t, struct err *e)
         return -1;
     if (!t->complete)
         return err_set(e, "%s", t->trouble.text);
-    return check_heads(t, &v->counts, e) || check_summary(t, &v->counts, e) ? -1 : 0;
+    if (check_heads(t, &v->counts, e) || check_summary(t, &v->counts, e))
+        return -1;
+    u64 digest = 0;
+    for (size_t i = 0; i < v->digests.n; i++)
+        digest += digest_of_thread((u32)i, v->digests.v[i]);
+    if (digest == t->summary.digest)
+        return 0;
+    return err_set(e, "%s: its events are not those that were decoded while it was recorded", t->store.path);
 }
 
 /* Write the end that the file lacks, and say what was done. */
@@ -271,6 +291,7 @@ int cmd_verify(int argc, char **argv)
     stdout_flush();
     walk_fini(&v.walk);
     vec_fini(&v.pasts);
+    vec_fini(&v.digests);
     trace_close(&t);
     return 0;
 }

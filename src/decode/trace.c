@@ -10,7 +10,7 @@
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs are the file's bytes");
-_Static_assert(sizeof(struct trace_summary) == 88, "format");
+_Static_assert(sizeof(struct trace_summary) == 96, "format");
 _Static_assert(sizeof(struct pack_head) == 40, "format");
 
 enum {

@@ -104,6 +104,7 @@ struct trace_summary {
     u32 untraced;                 /* tasks that ran natively */
     u64 lost_buffers, lost_bytes; /* dropped because nobody drained them in time */
     struct trace_counts counts;
+    u64 digest; /* of the events, see decode/digest.h; 0 if none was made */
 };
 
 /* -- Writing --------------------------------------------------------------------------------- */

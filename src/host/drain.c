@@ -4,6 +4,7 @@
  *
  * The program can write to a buffer while we read it. A buffer is input: it is checked as it is decoded
  * or packed. */
+#include "decode/digest.h"
 #include "host/process.h"
 
 #include <limits.h>
@@ -29,9 +30,10 @@ static void count_batch(struct drain *d)
     n->records += b->n_records - d->decoder.unfinished;
 }
 
-static void sink_decode(struct drain *d, const u8 *data, u32 size)
+/* Decode and count; and go on with a digest, unless that is NULL. */
+static void sink_decode(struct drain *d, const u8 *data, u32 size, u64 *digest)
 {
-    bool ended = false;
+    bool ended = false, continues = false;
     decoder_reset(&d->decoder);
     for (u32 at = 0; at < size && !ended && !d->undecodable;) {
         s64 n = decode_batch(&d->decoder, data + at, size - at, d->batch, &ended, &d->decode_error);
@@ -43,6 +45,9 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size)
         }
         at += (u32)n;
         count_batch(d);
+        if (digest)
+            *digest = digest_batch(*digest, d->decoder.table, d->batch, continues);
+        continues = d->decoder.unfinished;
     }
 }
 
@@ -62,6 +67,8 @@ static void sink_file(struct drain *d, const struct owner *o, const u8 *data, u3
     pthread_mutex_unlock(&r->writer_lock);
     if (!t || d->undecodable)
         return;
+    if (r->stress.digest)
+        sink_decode(d, data, size, &t->digest);
     if (!t->pack)
         seal_open(p, t);
     d->undecodable = pack_records(t->pack, data, size, &d->decode_error) < 0;
@@ -81,7 +88,7 @@ static void sink(struct drain *d, const struct owner *o, const u8 *data, u32 siz
     struct process *p = d->process;
     __atomic_fetch_add(&p->record_bytes, size, __ATOMIC_RELAXED);
     if (p->run->options->sink == SINK_decode)
-        sink_decode(d, data, size);
+        sink_decode(d, data, size, NULL);
     else if (p->run->options->sink == SINK_file)
         sink_file(d, o, data, size);
 }
@@ -237,6 +244,8 @@ void drain_end(struct process *p)
         pthread_join(p->drains[i].thread, NULL);
     drain_rest(&p->drains[0]);
     seal_rest(p);
+    for (size_t i = 0; i < p->tracks.n; i++)
+        p->run->result->digest += digest_of_thread(p->tracks.v[i].thread, p->tracks.v[i].digest);
     for (u32 i = 0; i < p->n_drains; i++) {
         collect(p, &p->drains[i]);
         decoder_fini(&p->drains[i].decoder);

@@ -57,6 +57,7 @@ static int close_trace(struct run *r, struct err *e)
     summary.lost_buffers = r->result->stats.lost_buffers;
     summary.lost_bytes = r->result->stats.lost_bytes;
     summary.untraced = (u32)r->result->stats.untraced;
+    summary.digest = r->result->digest;
     if (r->write_failed) {
         struct err ignored;
         trace_writer_close(&r->writer, NULL, &ignored);

@@ -37,6 +37,7 @@ struct run_result {
     bool ran;                   /* the program was started; the fields below hold */
     int status;                 /* as from waitpid */
     struct trace_counts counts; /* for SINK_decode */
+    u64 digest;                 /* for SINK_file under stress */
     struct run_stats stats;
     bool refused;     /* something could not be translated: it ran natively, one step at a time */
     struct err why;   /* the first of those */

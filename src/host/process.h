@@ -128,6 +128,7 @@ struct track {
     bool known;
     u32 thread, process;
     struct pack *pack; /* its records that are not sealed, NULL if there are none; the drain's */
+    u64 digest;        /* of its events, under stress */
     double opened;     /* when the pack was begun */
 };
 

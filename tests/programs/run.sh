@@ -63,7 +63,9 @@ run_natively() {
 try() {
     at=$work/$name.$1
     # shellcheck disable=SC2086
-    GAIT_STRESS=${1#plain} timeout -k 5 $limit "$gait" record -o "$at.gait" -- "$work/$name" $arguments \
+    # What was decoded while recording must be what the file decodes to.
+    stress=${1#plain}
+    GAIT_STRESS=digest${stress:+,$stress} timeout -k 5 $limit "$gait" record -o "$at.gait" -- "$work/$name" $arguments \
         </dev/null >"$at.out" 2>"$at.err"
     status=$?
     [ $status -ne 124 ] || { echo "still runs after $limit s"; return 1; }

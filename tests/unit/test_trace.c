@@ -309,8 +309,8 @@ static void wrong_contents_are_refused(void)
     words[0] = 1; /* one thread, that ends in the middle */
     CHECK(strstr(said_of_one(CHUNK_threads, words, 6), "does not hold what its kind says"));
     words[0] = 99;
-    CHECK(strstr(said_of_one(CHUNK_summary, words, 88), "unknown ending"));
-    CHECK(strstr(said_of_one(CHUNK_summary, words, 87), "does not hold what its kind says"));
+    CHECK(strstr(said_of_one(CHUNK_summary, words, 96), "unknown ending"));
+    CHECK(strstr(said_of_one(CHUNK_summary, words, 95), "does not hold what its kind says"));
     CHECK(strstr(said_of_one(CHUNK_records, words, 0), "thread that is not there"));
 }
 

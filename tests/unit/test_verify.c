@@ -142,6 +142,18 @@ static void a_wrong_summary_is_rejected(void)
     CHECK_CASE(strstr(said, "18 instructions were recorded, but the records hold 19"), "%s", said);
 }
 
+static void other_events_than_were_decoded_live_are_rejected(void)
+{
+    struct sample s;
+    struct trace_summary sum = exited;
+    sum.digest = 4711;
+    sample_begin(&s);
+    sample_life(&s, 5);
+    sample_end(&s, &sum);
+    CHECK(verify() == 1);
+    CHECK_CASE(strstr(said, "not those that were decoded while it was recorded"), "%s", said);
+}
+
 static void an_interrupted_recording_is_said(void)
 {
     struct sample s;
@@ -203,6 +215,7 @@ int main(void)
     impossible_lives_are_rejected();
     a_record_before_its_unit_is_rejected();
     a_wrong_summary_is_rejected();
+    other_events_than_were_decoded_live_are_rejected();
     an_interrupted_recording_is_said();
     lost_buffers_are_said();
     a_handler_begins_where_the_fault_was();
