@@ -131,6 +131,10 @@ $(B)/kernels/%: bench/kernels/%.c $(wildcard bench/kernels/*.h)
 	$(CC) -O2 -g -std=gnu11 $(WARN) -o $@ $< -lm
 kernels: $(KERNELS)
 
+$(B)/bench/column: bench/column.c $(OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(HOST) $(CFLAGS) -o $@ $< $(filter-out $(B)/obj/cmd/%,$(OBJ)) $(LIBS)
+
 bench-engine: $(B)/gait
 	bench/engine
 
