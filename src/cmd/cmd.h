@@ -27,13 +27,17 @@ void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int next_option(int argc, char **argv, const char *shorts, const struct option *longs);
 /* The one argument after the options. */
 const char *only_argument(int argc, char **argv, const char *what);
+/* The number that an option was given; `what` says what it is for. */
+u64 option_number(const char *command, const char *option, const char *what, const char *s);
+/* Which of the words an option was given. */
+u32 option_word(const char *option, const char *given, const char *const *words, u32 n);
 
 /* Say what is missing from a trace whose readable part was shown: warn if it was interrupted, die
  * if it is damaged. */
 void report_trouble(const struct trace *t);
 
-/* Write to standard output, or die with the reason. */
-void stdout_write(const void *p, size_t n);
+/* Write to a file whose name for people is `where`, or die with the reason. */
+void write_all(int fd, const char *where, const void *p, size_t n);
 /* Flush stdio's standard output, or die with the reason. */
 void stdout_flush(void);
 

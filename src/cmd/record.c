@@ -29,17 +29,6 @@ static const char *const sink_names[] = {
 static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
 static const char *const follow_names[] = {"no", "yes"};
 
-static u32 choose(const char *what, const char *given, const char *const *names, u32 n)
-{
-    char list[128] = "";
-    for (u32 i = 0; i < n; i++) {
-        if (!strcmp(given, names[i]))
-            return i;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
-    }
-    die_usage("--%s=%s is not one of %s", what, given, list);
-}
-
 /* PROG.gait in the current directory. */
 static const char *default_output(const char *program)
 {
@@ -120,16 +109,16 @@ int cmd_record(int argc, char **argv)
             o.output = optarg;
             break;
         case OPT_EVENTS:
-            o.events = choose("events", optarg, events_names, ARRAY_LEN(events_names));
+            o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));
             break;
         case OPT_SINK:
-            o.sink = choose("sink", optarg, sink_names, ARRAY_LEN(sink_names));
+            o.sink = option_word("sink", optarg, sink_names, ARRAY_LEN(sink_names));
             break;
         case OPT_OVERFLOW:
-            o.overflow = choose("overflow", optarg, overflow_names, ARRAY_LEN(overflow_names));
+            o.overflow = option_word("overflow", optarg, overflow_names, ARRAY_LEN(overflow_names));
             break;
         case OPT_FOLLOW:
-            o.follow = choose("follow", optarg, follow_names, ARRAY_LEN(follow_names));
+            o.follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
             break;
         case OPT_STATS:
             stats = true;

@@ -60,14 +60,14 @@ void report_trouble(const struct trace *t)
         warn("%s: the recording was interrupted, and its file repaired: the end is missing", t->store.path);
 }
 
-void stdout_write(const void *p, size_t n)
+void write_all(int fd, const char *where, const void *p, size_t n)
 {
     for (const char *at = p; n;) {
-        ssize_t k = write(STDOUT_FILENO, at, n);
+        ssize_t k = write(fd, at, n);
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            die("cannot write to standard output: %s", strerror(errno));
+            die("cannot write to %s: %s", where, strerror(errno));
         at += k;
         n -= (size_t)k;
     }
@@ -100,4 +100,25 @@ const char *only_argument(int argc, char **argv, const char *what)
     if (optind + 1 < argc)
         die_usage("%s: one %s is enough, and %s is one more", argv[0], what, argv[optind + 1]);
     return argv[optind];
+}
+
+u64 option_number(const char *command, const char *option, const char *what, const char *s)
+{
+    char *end;
+    errno = 0;
+    u64 n = strtoull(s, &end, 10);
+    if (errno || *end || s[0] < '0' || s[0] > '9')
+        die_usage("%s: --%s wants %s, not %s", command, option, what, s);
+    return n;
+}
+
+u32 option_word(const char *option, const char *given, const char *const *words, u32 n)
+{
+    char list[128] = "";
+    for (u32 i = 0; i < n; i++) {
+        if (!strcmp(given, words[i]))
+            return i;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
+    }
+    die_usage("--%s=%s is not one of %s", option, given, list);
 }

@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The naive decoder: docs/trace-format.md taken literally, and nothing else of gait.
+
+    decode.py TRACE [PROCESS]     print the events, or those of one process, as `gait dump --format=lackey` does
+
+It keeps the document honest: what it cannot know from there is missing there. (n) names a section; broken rules fail assertions.
+"""
+import ctypes
+import functools
+import itertools
+import mmap
+import struct
+import sys
+from collections import defaultdict, namedtuple
+
+import xxhash
+import zstandard
+
+M32, M64 = 2**32 - 1, 2**64 - 1
+END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
+STATE, PARTIAL, FIRST_EXIT = 1, 4, 16
+GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2}  # (12)
+RSP, FS, GS, ZERO = 250, 251, 252, 255  # terms
+# (6) The fields; + marks columns of differences.
+TABLES = {"Unit": "pc+ insn0+ n_insns ref0+ n_refs exit0+ n_exits",
+          "Insn": "pc+ len refs bytes+",
+          "Ref": "disp size insn+ kind op a b shift seg x y z count width flags",
+          "Exit": "unit+ insns+ refs+ slots kind rsp_term is_call rsp_disp target+"}
+ROW = {name: namedtuple(name, fields.replace("+", "")) for name, fields in TABLES.items()}
+Event = namedtuple("Event", "process thread pc kind address size")  # kind: I, L, S, M
+
+
+def chunks(f):
+    """(1 to 4) Yield kind, owner and contents of each chunk."""
+    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 3, 0), "a trace has its magic, version 3 and no flags"
+    kind = None
+    for n in itertools.count():
+        head, before = f.read(48), kind
+        assert b"CHNK"[:len(head)] == head[:4], "a chunk begins with its magic"
+        if len(head) == 48:
+            kind, owner, flags, sequence, raw, size, checksum = struct.unpack("<4xIIIQQQQ", head)
+            assert kind <= INDEX and owner < 2**20 and flags <= 1 and sequence == n, "the head of a chunk makes sense"
+            assert size <= raw <= (2**26 if kind == RECORDS else 2**24), "the sizes are within their limits"
+        if len(head) < 48 or len(stored := f.read(size)) < size:
+            return print("the recording was interrupted", file=sys.stderr)
+        assert xxhash.xxh3_64_intdigest(head[:40] + bytes(8) + stored) == checksum, "the checksum is right"
+        if flags:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            stored = frame.decompress(stored)
+            assert size < raw and not frame.unused_data, "there is one frame, smaller than what it gives"
+        assert len(stored) == raw, "the raw size is right"
+        assert (n == 0) == (kind == COMMAND) and (before == SUMMARY) == (kind == END), "chunks stand in order"
+        yield kind, owner, Bytes(stored)
+        if kind == END:
+            assert raw == 0 and not f.read(1), "nothing stands in or behind the end"
+            return
+
+
+class Bytes:
+    """Contents, read from the front."""
+
+    def __init__(self, data):
+        self.data, self.left = data, len(data)
+
+    def take(self, n):
+        assert n <= self.left, "contents are as long as they say"
+        at, self.left = len(self.data) - self.left, self.left - n
+        return self.data[at:at + n]
+
+    def ints(self, form):
+        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))
+
+    def texts(self, n):
+        return [self.take(*self.ints("I")) for _ in range(n)]
+
+    def number(self):
+        """(10) Seven bits in each byte, the low ones first."""
+        byte, = self.take(1)
+        return byte if byte < 128 else byte - 128 + 128 * self.number()
+
+    def column(self, plain, size=None):
+        """(10) A generator of the values of the column that stands here."""
+        expanded = steps(Bytes(self.take(self.number() if size is None else size)), M64)
+        return (value & M64 for value in (expanded if plain else itertools.accumulate(expanded)))
+
+
+def steps(b, n_entries, depth=0):
+    """(10) Yield what the next entries stand for; a loop's body is read anew in each turn."""
+    while n_entries and (depth or b.left):
+        byte, = b.take(1)
+        tag, x = byte & 3, (byte >> 2 & 31) + (32 * b.number() if byte & 128 else 0)
+        n, body = b.number() + 2 if tag else 1, b.left
+        n_entries -= 1 if tag < 2 else x + 2
+        assert tag < 3 and x <= M64 and n < 2**32 and n_entries >= 0 and depth <= 12, "an entry makes sense"
+        if tag < 2:
+            yield from itertools.repeat(x >> 1 ^ -(x & 1), n)
+        for _ in range(n if tag == 2 else 0):
+            b.left = body
+            yield from steps(b, x + 1, depth + 1)
+
+
+def append(table, b):
+    """(6) Append a chunk to a unit table; is there more to come before it makes sense?"""
+    before, new, (more, zero) = b.ints("5I"), b.ints("5I"), b.ints("2I")
+    assert [*before] == [*map(len, table.values())] and any(new) and not zero, "a units chunk appends something"
+    for (name, fields), n in zip(TABLES.items(), new):
+        columns = [b.column(f[-1] != "+") for f in fields.split()]
+        rows = list(itertools.islice(zip(*columns), n))
+        assert len(rows) == n and next(itertools.chain(*columns), None) is None, "a column has a value for each element"
+        table[name] += map(ROW[name]._make, rows)
+    table["Code"] += b.take(b.left)
+    assert len(table["Code"]) == before[4] + new[4], "the code ends the chunk"
+    return more
+
+
+def ids(n, runs, codes):
+    """(11) Yield n ids."""
+    p1 = p2 = p3 = 0
+    follow, ways = defaultdict(int), defaultdict(list)
+    for run in runs:
+        for foreseen in itertools.chain(itertools.repeat(True, run), [False]):
+            if not n:
+                assert not foreseen, "the runs end with the records"
+                return
+            h = (p1 * 0x9e3779b1 ^ p2 * 0x85ebca6b ^ p3 * 0xc2b2ae35) % 2**32 // 65536
+            if not foreseen:
+                c = next(codes)
+                follow[h] = ways[p1][c] if c < 8 else p1 + (c - 8 >> 1 ^ -(c & 1))
+                if c >= 8 and len(ways[p1]) < 8:
+                    ways[p1].append(follow[h])
+            p1, p2, p3, n = follow[h], p1, p2, n - 1
+            yield p1
+
+
+def records(b, table):
+    """(11) Yield id, exit and slots of each record of a chunk."""
+    n, insns, size, _, _ = b.ints("5Q")
+    runs, codes, lengths = (b.column(True) for _ in range(3))
+    n_groups = b.number()
+    numbers, widths, sizes = (b.column(plain) for plain in (False, True, True))
+    groups = {next(numbers): [b.column(False, next(sizes)) for _ in range(next(widths))] for _ in range(n_groups)}
+    for k, i in enumerate(ids(n, runs, codes)):
+        assert k or i == STATE, "the first record is a state record"
+        e = table["Exit"][i - FIRST_EXIT] if i >= FIRST_EXIT else None
+        n_slots = e.slots if e else next(lengths) if i == PARTIAL else GUEST_SLOTS[i]
+        slots = [next(c) for c in groups[16 + e.unit if e else i][:n_slots]] if n_slots else []
+        n, size = n - 1, size - 4 - 8 * n_slots
+        insns -= e.insns if e else slots[0] >> 32 & 65535 if i == PARTIAL else 0
+        yield i, e, slots
+    assert n == insns == size == b.left == 0, "the head of the records counts them"
+    columns = itertools.chain([runs, codes, lengths, numbers, widths, sizes], *groups.values())
+    assert next(itertools.chain(*columns), None) is None, "every column is used up"
+
+
+@functools.cache
+def xsave_size(components, compact):
+    """(14, events.md) What CPUID leaf 13 and XCR0 of this processor say."""
+    page, out, size = mmap.mmap(-1, 4096, prot=7), (ctypes.c_uint * 5)(), 576
+    page.write(bytes.fromhex("53 89f9 b80d000000 0fa2 8906 895e04 894e08 31c9 0f01d0 89460c 895610 5b c3"))
+    ask = ctypes.CFUNCTYPE(None, ctypes.c_uint, ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+    for i in range(2, 63):
+        ask(i, out)
+        n, offset, flags, low, high = out
+        if components & (low | high << 32) & 1 << i:
+            size = (size + 63 & ~63 if flags & 2 else size) + n if compact else max(size, offset + n)
+    return size
+
+
+def signed(v, size):
+    return (v + 256**size // 2) % 256**size - 256**size // 2
+
+
+def accesses(r, value, partial):
+    """(14) Yield kind, address and size of each access of a reference; value[t] is that of the term or slot t."""
+    def lane(slot, i, width):
+        return value[slot + i * width // 8] >> i * width % 8 * 8 & 256**width - 1
+
+    a, x, y, z, size, wide = value[r.a], value[r.x], value[r.y], value[r.z], r.size, 4 if r.flags & 2 else 8
+    ea = a + (value[r.b] << r.shift) + r.disp & M64
+    way = signed(z - ea, wide)
+    op = {7: 4, 9: 8}.get(r.op, r.op)  # these differ in the mask only
+    top = {7: r.width, 9: size}.get(r.op)
+    on = [i for i in range(r.count) if (lane(r.x, i, top) >> 8 * top - 1 if top else x >> i & 1)]
+    if r.op in (10, 11, 12):
+        packed = r.op == 11 or r.op == 12 and z >> 63 == 1
+        size = xsave_size(z if r.op == 12 and packed else x & M32 | y << 32, packed)
+    eas = {1: lambda: [ea + size * (signed(x, size) >> (8 * size).bit_length() - 1)],
+           2: lambda: [ea + (x & 255)],
+           3: lambda: (ea + i * (-size if way < 0 else size)
+                       for i in range(abs(way) // size if partial else (x - y) % 256**wide)),
+           4: lambda: [ea + i * size for i in on],
+           5: lambda: [ea + k * size for k in range(len(on))],
+           6: lambda: [ea] if on else [],
+           8: lambda: [a + r.disp + (signed(lane(r.y, i, r.width), r.width) << r.shift) for i in on]}
+    for e in eas.get(op, lambda: [ea])():
+        address = value[r.seg] + e % 256**wide & M64
+        yield "LSM"[r.kind], address // size * size if r.op == 13 else address, size
+
+
+def run(b, table):
+    """(12 to 15) Yield each event of a chunk of records: instruction, kind, address, size."""
+    value = {ZERO: 0}
+    for i, e, slots in records(b, table):
+        if i == STATE:
+            value.update(zip((RSP, FS, GS), slots))
+        if not e and i != PARTIAL:
+            continue
+        unit, n_insns, n_refs = (e.unit, e.insns, e.refs) if e else struct.unpack("<IHH", struct.pack("<Q", slots[0]))
+        unit, now = table["Unit"][unit], {**value, **dict(enumerate(slots if e else slots[1:-1]))}
+        assert n_insns <= unit.n_insns and n_refs <= unit.n_refs, "what ran is a prefix of its unit"
+        refs = iter(table["Ref"][unit.ref0:unit.ref0 + n_refs])
+        for insn in table["Insn"][unit.insn0:unit.insn0 + n_insns]:
+            yield insn, "I", insn.pc, insn.len
+            for r in (own := itertools.islice(refs, insn.refs)):
+                turns = (accesses(r, now, not e) for r in ([r, next(own)] if r.flags & 1 else [r]))
+                yield from ((insn, *access) for turn in zip(*turns) for access in turn)
+        value[RSP] = now[e.rsp_term] + e.rsp_disp & M64 if e else slots[-1]
+
+
+def events(f):
+    """(8) Yield the events of a trace, in the order of its chunks."""
+    memory, threads, tables, more = [], [], {}, None
+    for kind, owner, b in chunks(f):
+        assert more is None or (kind, owner) == (UNITS, more), "the next chunk goes on with units"
+        if kind == PROCESSES:
+            for _ in range(*b.ints("I")):
+                number, _, _, _, shares, _, _, _, _ = *b.ints("6IQ"), b.texts(1), b.texts(*b.ints("I"))
+                assert number == len(memory), "processes have their numbers"
+                memory.append(shares)
+        elif kind == THREADS:
+            for _ in range(*b.ints("I")):
+                number, process, _, _ = *b.ints("3I"), b.texts(1)
+                assert number == len(threads), "threads have their numbers"
+                threads.append(process)
+        elif kind == UNITS:
+            table = tables.setdefault(owner, {name: [] for name in TABLES} | {"Code": bytearray()})
+            more = owner if append(table, b) else None
+        elif kind == RECORDS:
+            table = tables[memory[threads[owner]]]
+            for insn, *what in run(b, table):
+                yield Event(threads[owner], owner, insn.pc, *what)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], "rb") as trace:
+        for event in events(trace):
+            if sys.argv[2:] in ([], [str(event.process)]):
+                print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}")
