@@ -28,6 +28,13 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 /* The one argument after the options. */
 const char *only_argument(int argc, char **argv, const char *what);
 
+/* The number that was given to an option of the command argv[0]; `what` it should be. */
+u64 option_number(char *const *argv, const char *option, const char *what, const char *s);
+
+/* A text as JSON has it. Bytes that are not ASCII stand for themselves: file names and arguments have no known
+ * encoding, and are nearly always UTF-8. */
+void print_json_string(const char *s);
+
 /* Say what is missing from a trace whose readable part was shown: warn if it was interrupted, die
  * if it is damaged. */
 void report_trouble(const struct trace *t);

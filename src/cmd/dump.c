@@ -5,7 +5,6 @@
 #include "decode/walk.h"
 #include "wire/wire.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,16 +196,6 @@ static bool show_batch(struct out *o, const struct walk *w)
 
 /* -- The command ----------------------------------------------------------------------------- */
 
-static u64 read_number(const char *option, const char *what, const char *s)
-{
-    char *end;
-    errno = 0;
-    u64 n = strtoull(s, &end, 10);
-    if (errno || *end || s[0] < '0' || s[0] > '9')
-        die_usage("dump: --%s wants %s, not %s", option, what, s);
-    return n;
-}
-
 static bool read_format(const char *s)
 {
     if (strcmp(s, "text") && strcmp(s, "lackey"))
@@ -238,9 +227,9 @@ int cmd_dump(int argc, char **argv)
     struct err e;
     for (int c; (c = next_option(argc, argv, "n:", options)) != -1;) {
         if (c == 'n')
-            o.limit = read_number("limit", "a number of lines", optarg);
+            o.limit = option_number(argv, "limit", "a number of lines", optarg);
         else if (c == 'p')
-            o.process = read_number("process", "the number of a process", optarg);
+            o.process = option_number(argv, "process", "the number of a process", optarg);
         else
             o.lackey = read_format(optarg);
     }

@@ -99,3 +99,30 @@ const char *only_argument(int argc, char **argv, const char *what)
         die_usage("%s: one %s is enough, and %s is one more", argv[0], what, argv[optind + 1]);
     return argv[optind];
 }
+
+u64 option_number(char *const *argv, const char *option, const char *what, const char *s)
+{
+    char *end;
+    errno = 0;
+    u64 n = strtoull(s, &end, 10);
+    if (errno || *end || s[0] < '0' || s[0] > '9')
+        die_usage("%s: --%s wants %s, not %s", argv[0], option, what, s);
+    return n;
+}
+
+/* -- JSON ------------------------------------------------------------------------------------ */
+
+void print_json_string(const char *s)
+{
+    putchar('"');
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}

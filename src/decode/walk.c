@@ -180,6 +180,13 @@ u64 walk_slot(const struct walk *w, u32 i, u32 s)
     return x;
 }
 
+const u8 *walk_record(const struct walk *w, u32 i, size_t *size)
+{
+    const u8 *record = w->records + w->at + w->batch->record_at[i];
+    *size = RECORD_SLOTS_AT + 8ul * record[0];
+    return record;
+}
+
 bool walk_ran(const struct walk *w, u32 i)
 {
     u32 id = w->batch->exit[i];

@@ -53,6 +53,8 @@ u32 walk_thread(const struct walk *w);
 u32 walk_process(const struct walk *w);
 /* Slot s of record i. */
 u64 walk_slot(const struct walk *w, u32 i, u32 s);
+/* Record i as it was recorded: its header, then its slots. */
+const u8 *walk_record(const struct walk *w, u32 i, size_t *size);
 /* Does record i tell of instructions that ran? An exit's does, and a partial one. */
 bool walk_ran(const struct walk *w, u32 i);
 struct run_of walk_run(const struct walk *w, u32 i);
