@@ -5,6 +5,7 @@
 Each case is a function; its name is the claim. A case works in a directory of its own, which is kept when it fails.
 """
 import argparse
+import bz2
 import concurrent.futures
 import json
 import os
@@ -22,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SECONDS = 20
-READERS = ["info", "dump", "verify"]
+READERS = ["info", "dump", "formats", "verify"]
 CASES = []
 
 
@@ -209,7 +210,7 @@ def full_disk_is_told_and_what_was_sealed_is_kept(room):
 def full_device_is_told(room):
     room.refuses("record", "-o", "/dev/full", "--", "/bin/true", says="/dev/full")
     with open("/dev/full", "wb") as full:
-        for reader in ("info", "dump"):
+        for reader in ("info", "dump", "formats"):
             room.refuses(reader, room.shared.trace, stdout=full)
 
 
@@ -286,6 +287,7 @@ def cut_trace_gives_its_beginning_or_is_refused(room):
         require(whole.startswith(done.stdout), done, "dumps what the whole trace does not begin with")
         require(n >= 16 or done.returncode == 1, done, "accepts a trace without a whole header")
         room.survives("info", path)
+        room.survives("formats", "--with=none", path)
         room.survives("verify", path)
         os.unlink(path)
     each(spread(len(data), 100, 150), cut)
@@ -302,6 +304,7 @@ def flipped_bit_is_found_by_verify(room):
         room.refuses("verify", path, says=f"flipped-{n}.gait")
         room.survives("info", path)
         room.survives("dump", path)
+        room.survives("formats", "--with=none", path)
         os.unlink(path)
     each(spread(len(data), 120, 150), flip)
 
@@ -338,6 +341,10 @@ def command_line_that_means_nothing_is_a_usage_error(room):
     room.refuses("dump", "--limit", status=2, says="limit")
     for n in ("many", "-1", "", "12x", "99999999999999999999999"):
         room.refuses("dump", f"--limit={n}", trace, status=2, says="limit")
+        room.refuses("formats", f"--sequitur-limit={n}", trace, status=2, says="sequitur-limit")
+    room.refuses("formats", "--sequitur-limit=0", trace, status=2, says="sequitur-limit")
+    room.refuses("formats", "--with=gzip", trace, status=2, says="gzip")
+    room.refuses("formats", "--with=", trace, status=2, says="--with")
 
 
 @case
@@ -619,6 +626,153 @@ def limit_is_obeyed(room):
     require(done.stdout == b"".join(whole.stdout.splitlines(True)[:5]), done, "does not print the first 5 events")
 
 
+# -- What the same execution takes in other forms ----------------------------------------------------------------------
+
+def formats(room, trace, *options):
+    """What gait formats says: its numbers, and the sizes of each form by name."""
+    said = json.loads(room.passes("formats", "--json", *options, trace).stdout)
+    return said, {f["name"]: f for f in said["formats"]}
+
+
+def branches(program):
+    """The branches of a program as objdump shows it, by pc: their mnemonics and operands."""
+    shown = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True)
+    lines = re.findall(r"^ *([0-9a-f]+):\t(\S+) *(.*)$", shown.stdout, re.M)
+    return {int(pc, 16): (name, operands) for pc, name, operands in lines
+            if re.match(r"j|call|ret|loop|syscall", name)}
+
+
+class Events:
+    """What the events of a program's one thread say of its blocks, branches and references."""
+
+    def __init__(self, room, trace, program):
+        dump = room.passes("dump", "--format=lackey", trace).stdout.decode().splitlines()
+        places = [(line[0], *line[3:].split(",")) for line in dump]
+        self.references = [int(a, 16) for kind, a, size in places if kind == " "]
+        insns = [(int(a, 16), int(size)) for kind, a, size in places if kind == "I"]
+        branch = branches(program)
+        self.instructions = len(insns)
+        self.blocks, self.bits, self.targets = [], [], []
+        before = ("jmp", "*")
+        for (pc, size), (after, _) in zip(insns, insns[1:] + [(0, 0)]):
+            name, operands = before
+            if name:
+                self.blocks.append(pc)
+            if name == "ret" or "*" in operands:
+                self.targets.append(pc)
+            before = name, operands = branch.get(pc, ("", ""))
+            if name.startswith(("j", "loop")) and not name.startswith("jmp"):
+                self.bits.append(after != pc + size)
+
+
+def packed(form, numbers):
+    size = struct.calcsize(form)
+    return b"".join(struct.pack(form, n & (1 << 8 * size) - 1) for n in numbers)
+
+
+def tags(names):
+    """DEP_C: names of 32 bits as tags of 16."""
+    high, out = None, []
+    for name in names:
+        if name >> 16 != high:
+            high = name >> 16
+            out += [0, high]
+        out += [0] * (name & 0xffff == 0) + [name & 0xffff]
+    return out
+
+
+def expected_profiles(events):
+    """The bytes of each form that follows from the events."""
+    numbers = {}
+    for pc in events.blocks:
+        numbers.setdefault(pc, 0x10000 + len(numbers))
+    return {
+        "BB_pc4": packed("<I", events.blocks), "BB_pc8": packed("<Q", events.blocks),
+        "DEP_C": packed("<H", tags(numbers[pc] for pc in events.blocks)),
+        "DEP_C_pc": packed("<H", tags(events.blocks)),
+        "Mem_addr4": packed("<I", events.references), "Mem_addr8": packed("<Q", events.references),
+    }
+
+
+@case
+def formats_count_what_is_known_by_hand(room):
+    room.passes("record", "-o", "x.gait", "--", room.shared.flow)
+    said, sizes = formats(room, "x.gait")
+    known = {"instructions": 58, "blocks": 25, "different_blocks": 11, "conditional_branches": 10, "targets": 9,
+             "references": 41, "changed_registers": 27}
+    for name, n in known.items():
+        if said[name] != n:
+            raise Failed(f"{name} is {said[name]}, should be {n}")
+    known = {"BB_pc4": 4 * 25, "BB_pc8": 8 * 25, "DEP_C": 2 * (2 + 1 + 25), "DEP_C_pc": 2 * (2 + 25),
+             "CF_bit4": 2 + 4 * 9, "CF_bit8": 2 + 8 * 9, "Mem_addr4": 4 * 41, "Mem_addr8": 8 * 41, "DEP_M_regs": 8 * 27}
+    for name, n in known.items():
+        if sizes[name]["bytes"] != n:
+            raise Failed(f"{name} takes {sizes[name]['bytes']} bytes, should take {n}")
+
+
+@case
+def formats_agree_with_the_events(room):
+    for program in (room.shared.tiny, room.shared.flow):
+        room.passes("record", "-o", "x.gait", "--", program)
+        said, sizes = formats(room, "x.gait")
+        events = Events(room, "x.gait", program)
+        for name, data in expected_profiles(events).items():
+            for form, n in (("bytes", len(data)), ("bzip2", len(bz2.compress(data, 9)))):
+                if sizes[name][form] != n:
+                    raise Failed(f"{program}: {name} has {sizes[name][form]} {form}, the events give {n}")
+        bits = sum(b << i for i, b in enumerate(events.bits)).to_bytes((len(events.bits) + 7) // 8, "little")
+        for name, form in (("CF_bit4", "<I"), ("CF_bit8", "<Q")):
+            targets = packed(form, events.targets)
+            n = len(bz2.compress(bits, 9)) + len(bz2.compress(targets, 9))
+            if sizes[name]["bytes"] != len(bits + targets) or sizes[name]["bzip2"] != n:
+                raise Failed(f"{program}: {name} is {sizes[name]}, the events give {len(bits + targets)} and {n}")
+        if said["instructions"] != events.instructions:
+            raise Failed(f"{program}: {said['instructions']} instructions, the events are {events.instructions}")
+
+
+@case
+def formats_agree_with_info_and_the_file(room):
+    trace = room.shared.trace
+    info = json.loads(room.passes("info", "--json", trace).stdout)
+    said, sizes = formats(room, trace)
+    dump = room.passes("dump", trace).stdout.decode()
+    guest = [len(line.split()) - 3 for line in dump.splitlines() if re.match(r" *\d+ +- ", line)]
+    states = len(re.findall(r" - +state ", dump))
+    slots = (info["record_bytes"] - 4 * info["records"]) // 8 - sum(guest) + 3 * states
+    wanted = {"REP": info["record_bytes"], "DEP_M": 8 * slots, "file": info["file_bytes"],
+              "Mem_addr8": 8 * (info["loads"] + info["stores"] + info["modifies"])}
+    for name, n in wanted.items():
+        if sizes[name]["bytes"] != n:
+            raise Failed(f"{name} takes {sizes[name]['bytes']} bytes, should take {n}")
+    if sizes["records"]["zstd"] + sizes["units"]["zstd"] >= sizes["file"]["bytes"]:
+        raise Failed("records and units take more than the file")
+
+
+@case
+def formats_do_not_depend_on_how_units_are_cut(room):
+    told = []
+    for stress in ("", "single", "blocks", "tinybuf"):
+        room.passes("record", "-o", "x.gait", "--", "/bin/true", prefix=["setarch", "-R"],
+                    env={"PATH": os.environ["PATH"], "GAIT_STRESS": stress})
+        said, sizes = formats(room, "x.gait")
+        told.append([said[n] for n in ("instructions", "blocks", "different_blocks", "targets", "changed_registers")]
+                    + [sizes[n] for n in ("BB_pc8", "DEP_C", "DEP_C_pc", "CF_bit8")] + [sizes["Mem_addr8"]["bytes"]])
+    for other in told[1:]:
+        if other != told[0]:
+            raise Failed(f"cut otherwise, the forms are {other}, not {told[0]}")
+
+
+@case
+def sequitur_in_parts_is_told(room):
+    said, sizes = formats(room, room.shared.trace, "--sequitur-limit=50", "--with=sequitur")
+    if said["sequitur_parts"] < 2:
+        raise Failed("160 blocks fit into one part of 50")
+    done = room.passes("formats", "--sequitur-limit=50", "--with=sequitur", room.shared.trace)
+    require(b"parts of 50 symbols" in done.stdout, done, "does not tell of the parts")
+    whole = formats(room, room.shared.trace, "--with=sequitur")[1]
+    require(whole["BB_pc8"]["sequitur"] < sizes["BB_pc8"]["sequitur"], done, "parts are no larger than the whole")
+
+
 @case
 def ordinary_user_can_record(room):
     if os.geteuid() != 0:
@@ -643,11 +797,11 @@ def ordinary_user_can_record(room):
 # -- The runner --------------------------------------------------------------------------------------------------------
 
 class Shared:
-    """What many cases use: two tiny programs and the trace of one."""
+    """What many cases use: three tiny programs and the trace of one."""
 
     def __init__(self, gait, place):
         place.mkdir()
-        self.tiny, self.fault = (self.build(place, name) for name in ("tiny", "fault"))
+        self.tiny, self.fault, self.flow = (self.build(place, name) for name in ("tiny", "fault", "flow"))
         self.trace = place / "tiny.gait"
         argv = [str(gait), "record", "-o", str(self.trace), "--", self.tiny]
         try:
