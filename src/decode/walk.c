@@ -13,12 +13,17 @@ enum {
 
 void walk_init(struct walk *w, struct trace *t)
 {
-    *w = (struct walk){.trace = t};
+    *w = (struct walk){.trace = t, .only = WALK_ALL};
     w->decoders = calloc(MAX(t->units.n, 1ul), sizeof *w->decoders);
     check(w->decoders != NULL);
     w->batch = malloc(sizeof *w->batch);
     w->records = malloc(WINDOW);
     check(w->batch && w->records);
+}
+
+void walk_only(struct walk *w, u32 thread)
+{
+    w->only = thread;
 }
 
 static void forget_decoders(struct walk *w)
@@ -110,11 +115,20 @@ static int fill_window(struct walk *w, struct err *e)
     return n > 0;
 }
 
+static void skip_others(struct walk *w)
+{
+    const struct trace *t = w->trace;
+    while (w->only != WALK_ALL && w->piece < t->pieces.n &&
+           t->pieces.v[w->piece].chunk.owner != w->only)
+        w->piece++;
+}
+
 /* Make sure that there are records left in the window: 1, or 0 at the end of the trace, or -1. */
 static int have_records(struct walk *w, struct err *e)
 {
     while (!w->loaded || w->next >= w->filled) {
         if (!w->loaded) {
+            skip_others(w);
             if (w->piece == w->trace->pieces.n)
                 return 0;
             if (load_piece(w, e))

@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SECONDS = 20
-READERS = ["info", "dump", "formats", "verify"]
+READERS = ["info", "dump", "paths", "formats", "verify"]
 CASES = []
 
 
@@ -210,7 +210,7 @@ def full_disk_is_told_and_what_was_sealed_is_kept(room):
 def full_device_is_told(room):
     room.refuses("record", "-o", "/dev/full", "--", "/bin/true", says="/dev/full")
     with open("/dev/full", "wb") as full:
-        for reader in ("info", "dump", "formats"):
+        for reader in ("info", "dump", "paths", "formats"):
             room.refuses(reader, room.shared.trace, stdout=full)
 
 
@@ -288,6 +288,7 @@ def cut_trace_gives_its_beginning_or_is_refused(room):
         require(n >= 16 or done.returncode == 1, done, "accepts a trace without a whole header")
         room.survives("info", path)
         room.survives("formats", "--with=none", path)
+        room.survives("paths", path)
         room.survives("verify", path)
         os.unlink(path)
     each(spread(len(data), 100, 150), cut)
@@ -305,6 +306,7 @@ def flipped_bit_is_found_by_verify(room):
         room.survives("info", path)
         room.survives("dump", path)
         room.survives("formats", "--with=none", path)
+        room.survives("paths", path)
         os.unlink(path)
     each(spread(len(data), 120, 150), flip)
 
@@ -342,6 +344,10 @@ def command_line_that_means_nothing_is_a_usage_error(room):
     for n in ("many", "-1", "", "12x", "99999999999999999999999"):
         room.refuses("dump", f"--limit={n}", trace, status=2, says="limit")
         room.refuses("formats", f"--sequitur-limit={n}", trace, status=2, says="sequitur-limit")
+        for option in ("top", "longest", "limit", "thread"):
+            room.refuses("paths", f"--{option}={n}", trace, status=2, says=f"--{option}")
+    for option in ("longest", "limit"):
+        room.refuses("paths", f"--{option}=0", trace, status=2, says=f"--{option}")
     room.refuses("formats", "--sequitur-limit=0", trace, status=2, says="sequitur-limit")
     room.refuses("formats", "--with=gzip", trace, status=2, says="gzip")
     room.refuses("formats", "--with=", trace, status=2, says="--with")
@@ -771,6 +777,140 @@ def sequitur_in_parts_is_told(room):
     require(b"parts of 50 symbols" in done.stdout, done, "does not tell of the parts")
     whole = formats(room, room.shared.trace, "--with=sequitur")[1]
     require(whole["BB_pc8"]["sequitur"] < sizes["BB_pc8"]["sequitur"], done, "parts are no larger than the whole")
+
+
+# -- Paths -------------------------------------------------------------------------------------------------------------
+
+def build_hot(room, *options):
+    """A program with a hot loop, and the lines of its source that say so."""
+    out = room.path("hot")
+    subprocess.run(["gcc", "-O1", "-g", "-Wl,--build-id", *options, "-o", out, HERE / "hot.c"], check=True)
+    source = (HERE / "hot.c").read_text().splitlines()
+    return out, [n for n, line in enumerate(source, 1) if "the loop's" in line]
+
+
+def paths(room, trace, *options):
+    return json.loads(room.passes("paths", "--json", *options, trace).stdout)
+
+
+@case
+def hot_path_has_its_function_and_lines(room):
+    program, lines = build_hot(room)
+    room.passes("record", "-o", "x.gait", "--", program)
+    said = paths(room, "x.gait")
+    hot = said["paths"][0]
+    step, = hot["steps"]
+    named = step["function"], Path(step["file"]).name, os.path.samefile(step["module"], program)
+    if named != ("inner", "hot.c", True) or not lines[0] <= step["line"] <= step["last_line"] <= lines[1]:
+        raise Failed(f"the hot path is {step}, not lines {lines} of inner")
+    if not 48000 <= hot["runs"] <= 50000 or hot["units"] != 1:
+        raise Failed(f"the loop ran about 49000 times, not {hot['runs']}")
+    events = room.passes("dump", "--format=lackey", "x.gait").stdout.decode()
+    often = [pc for pc in set(re.findall(r"^I  (\S+),", events, re.M)) if events.count(f"\nI  {pc},") == 50000]
+    if hot["instructions"] != len(often):
+        raise Failed(f"the loop has {len(often)} instructions, not {hot['instructions']}")
+    text = room.passes("paths", "x.gait").stdout.decode()
+    if not re.search(rf"^ *{hot['percent']:.1f} % +{hot['total']} +{hot['runs']} +{hot['instructions']}  inner hot.c:\d", text, re.M):
+        raise Failed(f"the text does not say the same:\n{text}")
+
+
+@case
+def paths_cover_every_instruction_once(room):
+    program, _ = build_hot(room)
+    commands = [[room.shared.tiny], [room.shared.flow], [program], ["/bin/sh", "-c", "/bin/true; exit 0"],
+                ["/usr/bin/python3", "-c", "import threading as t; [t.Thread(target=sum, args=([1],)).start() for i in 'abc']"]]
+    for argv in commands:
+        room.passes("record", "-o", "x.gait", "--", *argv)
+        info = json.loads(room.passes("info", "--json", "x.gait").stdout)
+        for longest in ("1", "3", "100", "100000000"):
+            said = paths(room, "x.gait", "--thread=all", "--top=2000000" if longest == "3" else "--top=50",
+                         f"--longest={longest}")
+            if said["instructions"] != info["instructions"]:
+                raise Failed(f"{argv}: {said['instructions']} instructions in paths, {info['instructions']} in all")
+            covered = sum(p["runs"] * p["instructions"] for p in said["paths"])
+            if longest == "3" and covered != info["instructions"]:
+                raise Failed(f"{argv}: the paths cover {covered} of {info['instructions']} instructions")
+            for p in said["paths"]:
+                if p["total"] != p["runs"] * p["instructions"] or p["units"] > int(longest) \
+                        or sum(s["instructions"] for s in p["steps"]) != p["instructions"]:
+                    raise Failed(f"{argv}: the path {p} does not add up")
+
+
+@case
+def grammar_expands_to_the_instructions(room):
+    program, _ = build_hot(room)
+    for argv in ([room.shared.tiny], [room.shared.flow], [program]):
+        room.passes("record", "-o", "x.gait", "--", *argv)
+        dump = room.passes("dump", "--format=lackey", "x.gait").stdout.decode()
+        insns = [int(pc, 16) for pc in re.findall(r"^I  (\S+),", dump, re.M)]
+        rules = {}
+        for line in room.passes("paths", "--grammar", "x.gait").stdout.decode().splitlines():
+            name, _, weight = line.partition(":")[0].split()
+            rules[name] = [pc for s in line.partition(":")[2].split() for pc in (rules[s] if s in rules else [s])]
+            if int(weight) != sum(int(s.partition("/")[2]) for s in rules[name]):
+                raise Failed(f"{argv}: {name} does not have {weight} instructions")
+        at = 0
+        for pc, _, n in (s.partition("/") for s in rules[name]):
+            if insns[at] != int(pc, 16):
+                raise Failed(f"{argv}: instruction {at} is at {insns[at]:x}, in the grammar at {pc}")
+            at += int(n)
+        if at != len(insns):
+            raise Failed(f"{argv}: the grammar makes {at} instructions of {len(insns)}")
+        body = [r["body"] for r in paths(room, "x.gait", "--grammar")["grammar"]]
+        if len(body) != len(rules):
+            raise Failed(f"{argv}: {len(body)} rules in JSON, {len(rules)} as text")
+
+
+@case
+def steps_agree_with_addr2line(room):
+    program, _ = build_hot(room)
+    room.passes("record", "-o", "x.gait", "--", program)
+    steps = [s for p in paths(room, "x.gait", "--longest=1", "--top=5000")["paths"] for s in p["steps"]
+             if s["module"] and Path(s["module"]).name == "hot" and s["function"]]
+    if len(steps) < 4:
+        raise Failed(f"only {len(steps)} steps are in hot")
+    for s in steps:
+        asked = ["addr2line", "-f", "-e", program, hex(s["offset"])]
+        function, place = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")[:2]
+        file, _, line = place.partition(" ")[0].rpartition(":")
+        if function != "??" and function != s["function"]:
+            raise Failed(f"{shlex.join(asked)} says {function}, gait {s['function']}")
+        if file != "??" and line.isdigit() and (Path(file).name != Path(s["file"]).name or not s["line"] <= int(line) <= s["last_line"]):
+            raise Failed(f"{shlex.join(asked)} says {place}, gait {s['file']}:{s['line']}")
+
+
+@case
+def file_that_changed_is_told_and_not_used(room):
+    program, _ = build_hot(room)
+    room.passes("record", "-o", "x.gait", "--", program)
+    build_hot(room, "-DROUNDS=60")
+    for reason in ("build id", "cannot be opened"):
+        said = paths(room, "x.gait")
+        troubles = [f["trouble"] for f in said["files"] if f["path"].endswith("/hot")]
+        if len(troubles) != 1 or reason not in (troubles[0] or ""):
+            raise Failed(f"the trouble with the file is {troubles}, should be {reason}")
+        step = said["paths"][0]["steps"][0]
+        if step["function"] or step["file"] or not step["module"].endswith("/hot"):
+            raise Failed(f"the code of another file is shown as {step}")
+        done = room.passes("paths", "x.gait")
+        require(re.search(rf"  hot\+0x{step['offset']:x}-0x{step['last_offset']:x}\n".encode(), done.stdout), done,
+                "does not show module and offset")
+        require(reason.encode() in done.stdout, done, "does not tell why")
+        Path(program).unlink(missing_ok=True)
+
+
+@case
+def paths_of_a_thread_that_is_not_there_are_refused(room):
+    room.refuses("paths", "--thread=1", room.shared.trace, says="no thread 1")
+    room.refuses("paths", "--thread=99999999999", room.shared.trace, says="no thread")
+
+
+@case
+def paths_stop_at_the_limit_and_say_so(room):
+    done = room.passes("paths", "--limit=10", room.shared.trace)
+    require(b"first 10 exits" in done.stdout, done, "does not tell of the limit")
+    said = paths(room, room.shared.trace, "--limit=10")
+    require(said["limited"] and said["exits"] == 10, done, f"looked at {said['exits']} exits")
 
 
 @case

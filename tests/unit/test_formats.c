@@ -148,5 +148,5 @@ int main(void)
     processes_have_blocks_of_their_own();
     what_was_not_asked_for_is_not_there();
     unlink(sample_path);
-    return test_end("test_formats");
+    return test_end("formats");
 }

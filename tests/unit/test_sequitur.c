@@ -464,5 +464,5 @@ int main(void)
     sequence_beyond_all_bounds_is_refused();
     damaged_grammar_is_read_or_refused();
     vec_fini(&sequence);
-    return test_end("test_sequitur");
+    return test_end("sequitur");
 }
