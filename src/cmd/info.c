@@ -203,29 +203,12 @@ static void print_text(const struct contents *c)
 
 /* -- JSON ------------------------------------------------------------------------------------ */
 
-/* Bytes that are not ASCII stand for themselves: file names and arguments have no known encoding,
- * and are nearly always UTF-8. */
-static void print_string(const char *s)
-{
-    putchar('"');
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    putchar('"');
-}
-
 static void print_strings(char *const *v)
 {
     putchar('[');
     for (size_t i = 0; v && v[i]; i++) {
         fputs(i ? ", " : "", stdout);
-        print_string(v[i]);
+        print_json_string(v[i]);
     }
     putchar(']');
 }
@@ -240,11 +223,11 @@ static void print_process_json(const struct contents *c, size_t i)
            i ? ", " : "", i, p->pid, trace_how_name(p->how), p->from, p->memory);
     printf(", \"untraced\": ");
     if (p->untraced)
-        print_string(trace_untraced_text(p->untraced));
+        print_json_string(trace_untraced_text(p->untraced));
     else
         fputs("null", stdout);
     printf(", \"path\": ");
-    print_string(p->path);
+    print_json_string(p->path);
     printf(", \"arguments\": ");
     print_strings(p->argv);
     printf(", \"began\": %lu, \"ended\": %lu, \"ending\": \"%s\", \"status\": %u",
@@ -260,7 +243,7 @@ static void print_json(const struct contents *c)
     const struct trace *t = c->trace;
     const struct trace_counts *n = &c->all;
     printf("{\"trace\": ");
-    print_string(t->store.path);
+    print_json_string(t->store.path);
     printf(", \"command\": ");
     print_strings(t->argv);
     printf(", \"ending\": \"%s\", \"status\": %u, \"complete\": %s, \"trouble\": ",
@@ -268,7 +251,7 @@ static void print_json(const struct contents *c)
     if (t->complete)
         fputs("null", stdout);
     else
-        print_string(t->trouble.text);
+        print_json_string(t->trouble.text);
 #define X(name, value) printf(", \"" #name "\": %lu", (unsigned long)(value));
     NUMBERS(X)
 #undef X

@@ -13,12 +13,17 @@ enum {
 
 void walk_init(struct walk *w, struct trace *t)
 {
-    *w = (struct walk){.trace = t};
+    *w = (struct walk){.trace = t, .only = WALK_ALL};
     w->decoders = calloc(MAX(t->units.n, 1ul), sizeof *w->decoders);
     check(w->decoders != NULL);
     w->batch = malloc(sizeof *w->batch);
     w->records = malloc(WINDOW);
     check(w->batch && w->records);
+}
+
+void walk_only(struct walk *w, u32 thread)
+{
+    w->only = thread;
 }
 
 static void forget_decoders(struct walk *w)
@@ -113,11 +118,20 @@ static int fill_window(struct walk *w, struct err *e)
     return n > 0;
 }
 
+static void skip_others(struct walk *w)
+{
+    const struct trace *t = w->trace;
+    while (w->only != WALK_ALL && w->piece < t->pieces.n &&
+           t->pieces.v[w->piece].chunk.owner != w->only)
+        w->piece++;
+}
+
 /* Make sure that there are records left in the window: 1, or 0 at the end of the trace, or -1. */
 static int have_records(struct walk *w, struct err *e)
 {
     while (!w->loaded || w->next >= w->filled) {
         if (!w->loaded) {
+            skip_others(w);
             if (w->piece == w->trace->pieces.n)
                 return 0;
             if (load_piece(w, e))
@@ -181,6 +195,13 @@ u64 walk_slot(const struct walk *w, u32 i, u32 s)
     u64 x;
     memcpy(&x, w->records + w->at + w->batch->record_at[i] + RECORD_SLOTS_AT + 8 * s, sizeof x);
     return x;
+}
+
+const u8 *walk_record(const struct walk *w, u32 i, size_t *size)
+{
+    const u8 *record = w->records + w->at + w->batch->record_at[i];
+    *size = RECORD_SLOTS_AT + 8ul * record[0];
+    return record;
 }
 
 bool walk_ran(const struct walk *w, u32 i)

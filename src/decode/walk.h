@@ -10,6 +10,8 @@
 #include "decode/decode.h"
 #include "decode/trace.h"
 
+#define WALK_ALL UINT32_MAX
+
 struct walk {
     struct trace *trace;
     struct decoder *decoders; /* one for each unit table */
@@ -20,6 +22,7 @@ struct walk {
     struct store_bytes packed; /* the chunk being walked */
     struct unpack unpack;
     size_t piece; /* its number; the next one's while nothing is loaded */
+    u32 only;     /* the thread whose chunks are walked, or WALK_ALL */
     bool loaded;
     u8 *records;     /* a window on its records */
     size_t filled;   /* bytes in the window */
@@ -43,6 +46,8 @@ struct share {
 };
 
 void walk_init(struct walk *w, struct trace *t);
+/* Walk one thread's chunks, and leave out all others. */
+void walk_only(struct walk *w, u32 thread);
 /* Decode the next batch: 1, or 0 at the end, or -1 with a sentence that names chunk and offset. */
 int walk_next(struct walk *w, struct err *e);
 void walk_fini(struct walk *w);
@@ -53,6 +58,8 @@ u32 walk_thread(const struct walk *w);
 u32 walk_process(const struct walk *w);
 /* Slot s of record i. */
 u64 walk_slot(const struct walk *w, u32 i, u32 s);
+/* Record i as it was recorded: its header, then its slots. */
+const u8 *walk_record(const struct walk *w, u32 i, size_t *size);
 /* Does record i tell of instructions that ran? An exit's does, and a partial one. */
 bool walk_ran(const struct walk *w, u32 i);
 struct run_of walk_run(const struct walk *w, u32 i);

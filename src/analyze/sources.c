@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Files are opened when an address in them is first asked for, and once. */
+#include "analyze/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sources_init(struct sources *p, const struct trace *t)
+{
+    *p = (struct sources){.trace = t};
+}
+
+void sources_fini(struct sources *p)
+{
+    for (size_t i = 0; i < p->files.n; i++)
+        image_close(p->files.v[i].image);
+    vec_fini(&p->files);
+}
+
+static struct image *image_of(struct sources *p, const struct trace_module *m)
+{
+    for (size_t i = 0; i < p->files.n; i++) {
+        const struct source_file *f = &p->files.v[i];
+        if (!strcmp(f->path, m->path) && !strcmp(f->build_id, m->build_id))
+            return f->image;
+    }
+    struct image *image = image_open(m->path, m->build_id);
+    vec_push(&p->files, ((struct source_file){m->path, m->build_id, image}));
+    return image;
+}
+
+static const struct trace_module *module_at(const struct trace *t, u32 process, u64 address)
+{
+    for (size_t i = t->modules.n; i-- > 0;) {
+        const struct trace_module *m = &t->modules.v[i];
+        if (m->process == process && address >= m->start && address < m->end)
+            return m;
+    }
+    return NULL;
+}
+
+struct source sources_find(struct sources *p, u32 process, u64 address)
+{
+    struct source x = {.module = module_at(p->trace, process, address), .offset = address};
+    if (!x.module)
+        return x;
+    x.offset = address - x.module->start + x.module->offset;
+    if (x.module->path[0] == '/') /* others, such as [vdso], are no files */
+        x.at = image_find(image_of(p, x.module), x.offset);
+    return x;
+}
+
+const char *source_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
