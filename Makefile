@@ -93,6 +93,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
+	    -- export tests/export/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

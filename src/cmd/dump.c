@@ -102,6 +102,7 @@ int cmd_dump(int argc, char **argv)
     }
     if (trace_open(&t, only_argument(argc, argv, "TRACE"), &e))
         die("%s", e.text);
+    require_wanted(&t, what);
     lines_init(&l, STDOUT_FILENO, "standard output");
     l.limit = limit;
     if (!lackey)

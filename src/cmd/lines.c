@@ -154,7 +154,7 @@ static bool is_wanted(const struct walk *w, struct wanted what)
            (what.thread == UINT64_MAX || walk_thread(w) == what.thread);
 }
 
-static void require(const struct trace *t, struct wanted what)
+void require_wanted(const struct trace *t, struct wanted what)
 {
     if (what.process != UINT64_MAX && what.process >= t->processes.n)
         die("%s has no process %lu; gait info shows those it has", t->store.path,
@@ -169,7 +169,6 @@ void lines_of_trace(struct lines *l, struct trace *t, const struct form *f, stru
     struct walk w;
     struct err e;
     int more;
-    require(t, what);
     walk_init(&w, t);
     while ((more = walk_next(&w, &e)) > 0)
         if (is_wanted(&w, what) && !visit_batch(l, &w, f))

@@ -44,8 +44,10 @@ extern const struct form lackey_form;
 /* Dies if there is no memory. */
 void lines_init(struct lines *l, int fd, const char *where);
 void lines_fini(struct lines *l);
+/* Die if the trace does not have what is wanted. */
+void require_wanted(const struct trace *t, struct wanted what);
 /* Make lines of a trace's events, write them, and say what is missing from the trace; dies if it
- * does not have what is wanted, cannot be read or is damaged. */
+ * cannot be read or is damaged. */
 void lines_of_trace(struct lines *l, struct trace *t, const struct form *f, struct wanted what);
 /* Put a head before all lines. */
 void lines_head(struct lines *l, const char *s);

@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SECONDS = 20
-READERS = ["info", "dump", "paths", "formats", "verify"]
+READERS = [["info"], ["dump"], ["paths"], ["formats"], ["verify"], ["export", "--to", "csv"], ["export", "--to", "champsim"]]
 CASES = []
 
 
@@ -201,7 +201,7 @@ def full_disk_is_told_and_what_was_sealed_is_kept(room):
         out = str(disk / "x.gait")
         room.refuses("record", "-o", out, "--", "/usr/bin/python3", "-c", "pass", says=re.escape(out))
         for reader in READERS:
-            room.survives(reader, out)
+            room.survives(*reader, out)
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)
 
@@ -210,17 +210,19 @@ def full_disk_is_told_and_what_was_sealed_is_kept(room):
 def full_device_is_told(room):
     room.refuses("record", "-o", "/dev/full", "--", "/bin/true", says="/dev/full")
     with open("/dev/full", "wb") as full:
-        for reader in ("info", "dump", "paths", "formats"):
-            room.refuses(reader, room.shared.trace, stdout=full)
+        for reader in (["info"], ["dump"], ["export", "--to", "din"], ["paths"], ["formats"]):
+            room.refuses(*reader, room.shared.trace, stdout=full)
+    room.refuses("export", "--to", "lackey", "-o", "/dev/full", room.shared.trace, says="/dev/full")
 
 
 @case
 def reader_that_goes_away_is_no_error(room):
-    shown = f"{shlex.quote(room.gait)} dump {shlex.quote(str(room.shared.trace))} | head -n 1"
-    done = subprocess.run(["timeout", str(SECONDS), "sh", "-c", shown], capture_output=True, text=True)
-    done.shown = shown
-    require(done.returncode == 0, done, ended(done))
-    require(done.stderr == "", done, "stderr is not empty")
+    for reader in ("dump", "export --to csv"):
+        shown = f"{shlex.quote(room.gait)} {reader} {shlex.quote(str(room.shared.trace))} | head -n 1"
+        done = subprocess.run(["timeout", str(SECONDS), "sh", "-c", shown], capture_output=True, text=True)
+        done.shown = shown
+        require(done.returncode == 0, done, ended(done))
+        require(done.stderr == "", done, "stderr is not empty")
 
 
 # -- Traces that are none ----------------------------------------------------------------------------------------------
@@ -234,19 +236,19 @@ def file_that_is_no_trace_is_refused(room):
     room.path("magic-and-text", b"GAITTRC\0" + b"\1\0\0\0\0\0\0\0" + b"This is not a chunk.\n" * 100)
     for name in ("empty", "text", "zeros", "magic-only", "magic-and-text", "/bin/true", "/dev/null"):
         for reader in READERS:
-            room.refuses(reader, name, says=re.escape(name))
+            room.refuses(*reader, name, says=re.escape(name))
 
 
 @case
 def missing_trace_is_refused(room):
     for reader in READERS:
-        room.refuses(reader, "no-such.gait", says="no-such.gait")
+        room.refuses(*reader, "no-such.gait", says="no-such.gait")
 
 
 @case
 def directory_as_trace_is_refused(room):
     for reader in READERS:
-        room.refuses(reader, str(room.place), says=re.escape(room.place.name))
+        room.refuses(*reader, str(room.place), says=re.escape(room.place.name))
 
 
 @case
@@ -258,7 +260,7 @@ def newer_version_is_refused_and_named(room):
         name = f"newer-{newer}.gait"
         room.path(name, data)
         for reader in READERS:
-            room.refuses(reader, name, says=rf"version.*\b{newer}\b")
+            room.refuses(*reader, name, says=rf"version.*\b{newer}\b")
 
 
 def spread(n, dense, count):
@@ -285,6 +287,9 @@ def cut_trace_gives_its_beginning_or_is_refused(room):
         path = room.path(f"cut-{n}.gait", data[:n])
         done = room.survives("dump", "--format=lackey", path)
         require(whole.startswith(done.stdout), done, "dumps what the whole trace does not begin with")
+        exported = room.survives("export", "--to", "lackey", path)
+        require(exported.stdout == done.stdout, exported, "exports something else than it dumps")
+        room.survives("export", "--to", "champsim", path)
         require(n >= 16 or done.returncode == 1, done, "accepts a trace without a whole header")
         room.survives("info", path)
         room.survives("formats", "--with=none", path)
@@ -304,6 +309,7 @@ def flipped_bit_is_found_by_verify(room):
         path = room.path(f"flipped-{n}.gait", bad)
         room.refuses("verify", path, says=f"flipped-{n}.gait")
         room.survives("info", path)
+        room.survives("export", "--to", "champsim", path)
         room.survives("dump", path)
         room.survives("formats", "--with=none", path)
         room.survives("paths", path)
@@ -328,9 +334,9 @@ def command_line_that_means_nothing_is_a_usage_error(room):
     room.refuses("frobnicate", status=2, says="frobnicate")
     room.refuses("--frobnicate", status=2, says="--frobnicate")
     for reader in READERS:
-        room.refuses(reader, status=2)
-        room.refuses(reader, trace, "one-too-many", status=2, says="one-too-many|one trace")
-        room.refuses(reader, "--frobnicate", trace, status=2, says="--frobnicate")
+        room.refuses(*reader, status=2)
+        room.refuses(*reader, trace, "one-too-many", status=2, says="one-too-many|one trace")
+        room.refuses(*reader, "--frobnicate", trace, status=2, says="--frobnicate")
     room.refuses("record", status=2)
     room.refuses("record", "--", status=2)
     room.refuses("record", "--stats", status=2)
@@ -341,6 +347,13 @@ def command_line_that_means_nothing_is_a_usage_error(room):
     room.refuses("record", "--sink=kitchen", "--", "/bin/true", status=2, says="kitchen")
     room.refuses("dump", "--format=xml", trace, status=2, says="xml")
     room.refuses("dump", "--limit", status=2, says="limit")
+    room.refuses("export", trace, status=2, says="--to.*champsim")
+    room.refuses("export", "--to=xml", trace, status=2, says="xml.*champsim")
+    room.refuses("export", "--to", status=2, says="to")
+    room.refuses("export", "--to=csv", "-o", status=2, says="-o")
+    for option in ("thread", "process"):
+        for n in ("first", "-1", "", "1x", "99999999999999999999999"):
+            room.refuses("export", "--to=csv", f"--{option}={n}", trace, status=2, says=option)
     for n in ("many", "-1", "", "12x", "99999999999999999999999"):
         room.refuses("dump", f"--limit={n}", trace, status=2, says="limit")
         room.refuses("formats", f"--sequitur-limit={n}", trace, status=2, says="sequitur-limit")
@@ -553,6 +566,38 @@ def process_of_a_trace_can_be_dumped_alone(room):
     require(lines == events, done, f"dumps {lines} lines for {events} events")
     room.refuses("dump", "--process", str(len(made)), "x.gait", says="no process")
     room.refuses("dump", "--process=first", "x.gait", status=2, says="process")
+
+
+@case
+def exported_file_is_what_standard_output_would_be(room):
+    for to in ("lackey", "din", "champsim", "csv"):
+        name = room.path(f"x.{to}", b"old contents, which are longer than nothing\n" * 10000)
+        shown = room.passes("export", "--to", to, room.shared.trace)
+        room.passes("export", "--to", to, "-o", name, room.shared.trace)
+        require(Path(name).read_bytes() == shown.stdout != b"", shown, "-o writes something else")
+
+
+@case
+def export_that_cannot_be_made_leaves_its_output_alone(room):
+    trace = room.path("x.gait", room.shared.trace.read_bytes())
+    old = room.path("old", b"old\n")
+    for option, says in (("--thread=7", "no thread 7"), ("--process=7", "no process 7")):
+        done = room.refuses("export", "--to=csv", option, "-o", old, trace, says=says)
+        require(Path(old).read_bytes() == b"old\n", done, "the output was written to")
+    done = room.refuses("export", "--to=csv", "-o", old, "no-such.gait", says="no-such.gait")
+    require(Path(old).read_bytes() == b"old\n", done, "the output was written to")
+    done = room.refuses("export", "--to=csv", "-o", trace, trace, says="trace itself")
+    require(Path(trace).read_bytes() == room.shared.trace.read_bytes(), done, "the trace was written to")
+    room.refuses("export", "--to=csv", "-o", "no/such/dir/x", trace, says="no/such/dir/x")
+    room.refuses("export", "--to=csv", "-o", str(room.place), trace, says=re.escape(room.place.name))
+
+
+@case
+def every_command_has_its_manual_page(room):
+    done = room.passes("--help")
+    for name in re.findall(r"^  gait (\w+) .*\n      ", done.stdout.decode(), re.M):
+        require((ROOT / f"docs/man/gait-{name}.1").exists(), done, f"docs/man has no gait-{name}.1")
+        require(f"Cm {name}\n" in (ROOT / "docs/man/gait.1").read_text(), done, f"gait(1) does not list {name}")
 
 
 @case
