@@ -65,7 +65,7 @@ $(B)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(SAN_OBJ)
 
 # Fuzzers: the translator on random code, the reader on random files.
 FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace $(B)/fuzz/fuzz_pack
-FUZZ_SRC := $(filter src/base/% src/store/% src/decode/% src/translate/%,$(SRC))
+FUZZ_SRC := $(filter-out src/cmd/% src/host/%,$(SRC))
 $(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard src/*/*.h)
 	@mkdir -p $(@D)
 	clang $(HOST) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(FUZZ_SRC) $(LIBS)

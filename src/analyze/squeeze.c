@@ -19,11 +19,13 @@ struct squeeze_tools {
 
 void squeeze_begin(struct squeeze *q, u32 with)
 {
-    struct squeeze_tools *t = calloc(1, sizeof *t);
+    q->raw = q->bzip2 = q->zstd = q->n = 0;
+    q->tools = NULL;
+    if (!with)
+        return;
+    struct squeeze_tools *t = q->tools = calloc(1, sizeof *t);
     check(t != NULL);
     t->with = with;
-    q->raw = q->bzip2 = q->zstd = q->n = 0;
-    q->tools = t;
     if (with & SQUEEZE_bzip2)
         check(BZ2_bzCompressInit(&t->bzip2, BZIP2_LEVEL, 0, 0) == BZ_OK);
     if (with & SQUEEZE_zstd) {
@@ -62,7 +64,7 @@ static void zstd_put(struct squeeze *q, const u8 *bytes, u32 n, ZSTD_EndDirectiv
 
 void squeeze_flush(struct squeeze *q)
 {
-    u32 with = q->tools->with;
+    u32 with = q->tools ? q->tools->with : 0;
     q->raw += q->n;
     if (with & SQUEEZE_bzip2 && q->n)
         bzip2_put(q, q->buf, q->n, BZ_RUN);
@@ -88,6 +90,8 @@ void squeeze_end(struct squeeze *q)
 {
     struct squeeze_tools *t = q->tools;
     squeeze_flush(q);
+    if (!t)
+        return;
     if (t->with & SQUEEZE_bzip2) {
         bzip2_put(q, NULL, 0, BZ_FINISH);
         BZ2_bzCompressEnd(&t->bzip2);

@@ -10,7 +10,7 @@ enum { SQUEEZE_bzip2 = 1, SQUEEZE_zstd = 2 };
 
 struct squeeze {
     u64 raw, bzip2, zstd; /* the last two, when it has ended */
-    struct squeeze_tools *tools;
+    struct squeeze_tools *tools; /* NULL: no compressor was asked for */
     u32 n; /* bytes that wait */
     u8 buf[64 << 10];
 };

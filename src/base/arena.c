@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Memory that is given back all at once, in blocks that double. */
 #include "base/arena.h"
 #include "base/err.h"
 

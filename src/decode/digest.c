@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The digest of events: an order-dependent hash of exits, addresses, references and sizes. */
 #include "decode/digest.h"
 #include "wire/wire.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The unit table as columns: one for each field of decode/fields.def. */
 #include "decode/units.h"
 #include "store/column.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a trace, through everything that reads one: store, trace, unit table, decoder.
+/* Any bytes as a trace, through everything that reads one: store, trace, unit table, decoder, profiles.
  *
  * The first byte chooses. Even: the rest is a file. Odd: the rest is a list of chunks, which are
  * sealed properly, for a fuzzer does not find checksums: u8 kind, u16 size, contents. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
+#include "analyze/profiles.h"
 #include "decode/walk.h"
 #include "wire/wire.h"
 
@@ -64,14 +65,18 @@ static void read_file(const char *path)
     struct trace t;
     struct walk w;
     struct trace_counts n = {0};
+    struct profiles p;
     struct err e;
     if (trace_open(&t, path, &e))
         return;
     walk_init(&w, &t);
+    profiles_begin(&p, &t, PROFILES_sequitur, 100);
     for (int i = 0; i < BATCHES && walk_next(&w, &e) > 0; i++) {
         look_at_batch(&w);
         walk_count(&w, &n);
+        profiles_batch(&p, &w);
     }
+    profiles_end(&p);
     walk_fini(&w);
     trace_close(&t);
 }
