@@ -18,8 +18,8 @@ enum {
     SMALL_LIMIT =
         16 << 20, /* bytes of one chunk that is not records, raw and, of units, in memory */
     INDEX_ENTRY = 48,
-    VOLUME_FREE = 64 << 20, /* raw bytes of unit tables, and of all else but records, in any file */
-    VOLUME_RATIO = 32,      /* beyond that, at most so many times what they take in the file */
+    VOLUME_FREE = 128 << 20, /* raw bytes of unit tables, and of all else but records, in any file */
+    VOLUME_RATIO = 1024,     /* beyond that, at most so many times what they take in the file */
 };
 
 /* At the head of a units chunk: where its slices begin and how long they are; their columns follow. With `more`, the next chunk goes on and only then does the table make sense. */
