@@ -139,6 +139,20 @@ static u64 milliseconds(void)
     return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
 }
 
+/* Forget who waits in this process, or, with `all`, on these pages: they are gone. */
+static void drop_waiting(struct run *r, const struct process *p, u32 from, bool all)
+{
+    for (size_t i = r->waiting.n; i-- > 0;)
+        if (r->waiting.v[i].request.process == p && (all || r->waiting.v[i].from == from))
+            r->waiting.v[i] = r->waiting.v[--r->waiting.n];
+}
+
+static void end_process(struct process *p)
+{
+    drop_waiting(p->run, p, 0, true);
+    process_end(p);
+}
+
 /* The process has left its pages. */
 static void leave_pages(struct process *p)
 {
@@ -147,7 +161,7 @@ static void leave_pages(struct process *p)
     if (expects_child(p))
         p->lingers_until = milliseconds() + LINGER_MS;
     else
-        process_end(p);
+        end_process(p);
 }
 
 static void look_at_lingering(struct run *r)
@@ -158,7 +172,7 @@ static void look_at_lingering(struct run *r)
             continue;
         p->lingers_until = 0;
         if (!pass_on(p))
-            process_end(p);
+            end_process(p);
     }
 }
 
@@ -238,6 +252,8 @@ static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
     return 1;
 }
 
+static void handle(const struct posted *x);
+
 /* -- New images --------------------------------------------------------------------------------- */
 
 static struct execing *find_execing(struct run *r, pid_t tid)
@@ -251,6 +267,26 @@ static struct execing *find_execing(struct run *r, pid_t tid)
 static void forget_execing(struct run *r, struct execing *x)
 {
     *x = r->execing.v[--r->execing.n];
+}
+
+static bool is_execing(const struct run *r, const struct process *p, u32 from)
+{
+    for (size_t i = 0; i < r->execing.n; i++)
+        if (r->execing.v[i].process == p && r->execing.v[i].from == from)
+            return true;
+    return false;
+}
+
+/* An execve of this process has failed: let the next one begin. */
+static void exec_over(struct run *r, struct process *p, u32 from)
+{
+    for (size_t i = 0; i < r->waiting.n && !is_execing(r, p, from); i++) {
+        struct waiting w = r->waiting.v[i];
+        if (w.request.process != p || w.from != from)
+            continue;
+        r->waiting.v[i--] = r->waiting.v[--r->waiting.n];
+        handle(&w.request);
+    }
 }
 
 static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
@@ -273,6 +309,18 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
     return 1;
 }
 
+/* One execve of a process at a time: the one that succeeds holds a lock of the kernel while it waits until we have buried
+ * the other threads, and ptrace wants that lock to seize one of them. */
+static void begin_exec(const struct posted *x, pid_t seen, u32 kind)
+{
+    struct process *p = x->process;
+    u32 from = tracks_sharer(p, (pid_t)load_relaxed(&process_thread(p, x->block)->pid));
+    if (is_execing(p->run, p, from))
+        vec_push(&p->run->waiting, ((struct waiting){*x, from}));
+    else
+        process_answer(process_thread(p, x->block), exec_begins(p, x->block, seen, kind));
+}
+
 /* The call came back. Let the thread go, then answer it. */
 static void exec_failed(struct process *p, u32 block)
 {
@@ -286,16 +334,20 @@ static void exec_failed(struct process *p, u32 block)
         x->detaching = true;
         return;
     }
+    u32 from = x ? x->from : 0;
     if (x)
         forget_execing(r, x);
     process_answer(process_thread(p, block), 1);
+    exec_over(r, p, from);
 }
 
-static void let_go(struct run *r, struct execing *x, int sig)
+static void let_go(struct run *r, struct execing *done, int sig)
 {
-    ptrace(PTRACE_DETACH, x->tid, 0, sig);
-    process_answer(process_thread(x->process, x->block), 1);
-    forget_execing(r, x);
+    struct execing x = *done;
+    ptrace(PTRACE_DETACH, x.tid, 0, sig);
+    forget_execing(r, done);
+    process_answer(process_thread(x.process, x.block), 1);
+    exec_over(r, x.process, x.from);
 }
 
 /* Give back the block of a task that shared its maker's pages and left them by an execve. Its maker,
@@ -315,6 +367,7 @@ static void exec_done(struct run *r, struct execing *done, pid_t pid)
 {
     struct execing x = *done;
     forget_execing(r, done);
+    drop_waiting(r, x.process, x.from, false);
     tracks_end(r, x.from, TRACE_ENDED_exec, 0);
     if (pid != x.process->pid) {
         free_block(x.process, x.block, x.number);
@@ -407,8 +460,11 @@ static void task_ended(struct run *r, pid_t pid, int status, const struct rusage
 {
     struct execing *x = find_execing(r, pid);
     struct run_stats *n = &r->result->stats;
-    if (x)
+    if (x) {
+        struct execing gone = *x;
         forget_execing(r, x);
+        exec_over(r, gone.process, gone.from);
+    }
     if (pid != r->root)
         return;
     r->root_ended = true;
@@ -461,7 +517,7 @@ static void handle(const struct posted *x)
     if (kind == REQ_adopt)
         process_answer(t, adopt(p, x->block, (pid_t)arg, (int)end));
     else if (kind == REQ_exec)
-        process_answer(t, exec_begins(p, x->block, (pid_t)arg, (u32)end));
+        begin_exec(x, (pid_t)arg, (u32)end);
     else
         exec_failed(p, x->block);
 }
@@ -569,6 +625,7 @@ void follow_end(struct run *r)
             close(fds[i]);
     vec_fini(&r->processes);
     vec_fini(&r->execing);
+    vec_fini(&r->waiting);
     vec_fini(&r->posted);
     sigaction(SIGCHLD, &r->old_child, NULL);
     sigprocmask(SIG_SETMASK, &r->old_mask, NULL);

@@ -76,6 +76,12 @@ struct execing {
     bool detaching; /* the call has failed: the task is to be let go, and waits for our answer */
 };
 
+/* A thread that wants to call execve while another one of its process does. */
+struct waiting {
+    struct posted request;
+    u32 from; /* the process of the trace that it is */
+};
+
 /* Packed records on their way to the file. */
 struct seal_job {
     struct process *process;
@@ -94,7 +100,8 @@ struct run {
     /* The main thread's: */
     VEC(struct process *) processes;
     VEC(struct execing) execing;
-    pid_t root; /* the command's process: our child */
+    VEC(struct waiting) waiting; /* to be begun when another thread's execve has failed */
+    pid_t root;                  /* the command's process: our child */
     bool root_ended;
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
