@@ -2,6 +2,7 @@
 /* Grammars: lengths, counts, the stored form, expanding. */
 #include "analyze/grammar.h"
 #include "base/err.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 
@@ -70,9 +71,8 @@ void grammar_fini(struct grammar *g)
 
 static void put_number(struct grammar_bytes *to, u64 x)
 {
-    for (; x >= 0x80; x >>= 7)
-        vec_push(to, (u8)(x | 0x80));
-    vec_push(to, (u8)x);
+    (void)vec_grow(to, NUMBER_BYTES);
+    to->n = (size_t)(number_put(to->v + to->n - NUMBER_BYTES, x) - to->v);
 }
 
 void grammar_store(const struct grammar *g, struct grammar_bytes *to)
@@ -96,15 +96,9 @@ struct cursor {
 
 static u64 get_number(struct cursor *c)
 {
-    u64 x = 0;
-    for (u32 shift = 0; c->at < c->end && shift < 63; shift += 7) {
-        u8 byte = *c->at++;
-        x |= (u64)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return x;
-    }
-    c->bad = true;
-    return 0;
+    u64 x;
+    c->bad |= !number_get(&c->at, c->end, &x);
+    return c->bad ? 0 : x;
 }
 
 /* The symbol of rule r that a number stands for; false if it stands for none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Packing and unpacking side by side. */
 #include "decode/pack.h"
+#include "base/number.h"
 #include "decode/decode.h"
 #include "wire/wire.h"
 
@@ -56,16 +57,6 @@ static u32 find_way(struct pack_ways *w, u32 id)
     if (k < PACK_WAYS)
         w->id[k] = id;
     return PACK_WAYS;
-}
-
-static u64 zigzag(s64 x)
-{
-    return (u64)x << 1 ^ (u64)(x >> 63);
-}
-
-static u64 unzigzag(u64 x)
-{
-    return x >> 1 ^ (0 - (x & 1));
 }
 
 /* -- Records by group --------------------------------------------------------------------------- */
@@ -147,7 +138,8 @@ static u32 add_group(struct pack *p, u32 number, u32 n, u32 least)
     u32 column = (u32)p->columns.n;
     if (n)
         memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
-    vec_push(&p->groups, ((struct pack_group){.number = number, .column = column, .n = n, .least = least}));
+    vec_push(&p->groups,
+             ((struct pack_group){.number = number, .column = column, .n = n, .least = least}));
     return (u32)p->groups.n;
 }
 
@@ -166,7 +158,7 @@ static void meet_unit(struct pack *p, u32 unit)
     for (u32 i = 0; i < u->n_exits; i++)
         p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
             (struct pack_exit){.rsp_disp = x[i].rsp_disp,
-                               .group = group & 0x7fffffff,
+                               .group = group,
                                .insns = x[i].insns,
                                .slots = x[i].slots,
                                .rsp_term = x[i].rsp_term,
@@ -201,7 +193,7 @@ static const char *meet(struct pack *p, u32 id)
     if (slots == 0)
         return "has an unknown number";
     u32 group = add_group(p, id, slots, least);
-    p->exits.v[id] = (struct pack_exit){.group = group & 0x7fffffff, .slots = (u8)slots};
+    p->exits.v[id] = (struct pack_exit){.group = group, .slots = (u8)slots};
     return NULL;
 }
 
@@ -213,16 +205,16 @@ static __attribute__((noinline)) void put_new_id(struct pack *p, u32 id)
     u32 way = find_way(ways_of(c, &p->ways.v[c->before[0]]), id);
     column_put_plain(&p->shared, &p->runs, p->run);
     column_put_plain(&p->shared, &p->codes,
-                     way < PACK_WAYS ? way : CODE_NEW + zigzag((s64)id - (s64)c->before[0]));
+                     way < PACK_WAYS ? way : CODE_NEW + zigzag((u64)id - c->before[0]));
     p->run = 0;
 }
 
 static inline void put_id(struct pack *p, u32 id)
 {
     u32 *next = foreseen(p->context);
-    p->run++;
-    if (*next != id) {
-        p->run--;
+    if (*next == id) {
+        p->run++;
+    } else {
         put_new_id(p, id);
         *next = id;
     }
@@ -242,7 +234,9 @@ static inline u64 slot(const u8 *slots, u32 i)
 
 static inline void carry(struct pack *p, const struct pack_exit *x, const u8 *slots)
 {
-    u64 term = x->rsp_term == TERM_RSP ? p->rsp : x->rsp_term < x->slots ? slot(slots, x->rsp_term) : 0;
+    u64 term = x->rsp_term == TERM_RSP  ? p->rsp
+               : x->rsp_term < x->slots ? slot(slots, x->rsp_term)
+                                        : 0;
     p->rsp = term + (u64)x->rsp_disp;
     p->dropping = x->plain;
     p->head.instructions += x->insns;
@@ -270,7 +264,8 @@ static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
 /* A state record at the head of a buffer that says what is known. */
 static bool is_redundant(struct pack *p, const u8 *slots)
 {
-    if (!p->dropping || slot(slots, 0) != p->rsp || slot(slots, 1) != p->fs || slot(slots, 2) != p->gs)
+    if (!p->dropping || slot(slots, 0) != p->rsp || slot(slots, 1) != p->fs ||
+        slot(slots, 2) != p->gs)
         return false;
     p->head.last = slot(slots, 3);
     return true;
@@ -302,7 +297,8 @@ static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u
 
 /* Slot k of these records goes to the column. With `all`, each of them has it. As column_put, with the column's state in
  * registers. */
-static inline void put_rows(struct pack *p, struct column *c, const u8 *data, const u32 *rows, u32 n, u32 k, bool all)
+static inline void put_rows(struct pack *p, struct column *c, const u8 *data, const u32 *rows,
+                            u32 n, u32 k, bool all)
 {
     u64 last = c->last, open = c->step;
     u32 count = c->count;
@@ -344,7 +340,8 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
     const char *fault = NULL;
     rows_clear(&p->rows, size);
     for (size_t at = 0; at + RECORD_SLOTS_AT <= size;) {
-        u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;
+        u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
+            n = header & RECORD_SLOT_LIMIT;
         size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
         const u8 *slots = data + at + RECORD_SLOTS_AT;
         if (id == 0)
@@ -372,16 +369,6 @@ bool pack_is_full(const struct pack *p)
 
 /* -- Packing: the contents --------------------------------------------------------------------- */
 
-static void store_column(struct pack *p, struct column *c, struct store_bytes *to,
-                         struct store_bytes *scratch)
-{
-    scratch->n = 0;
-    column_store(&p->shared, c, scratch);
-    bytes_put_number(to, scratch->n);
-    if (scratch->n)
-        memcpy(vec_grow(to, scratch->n), scratch->v, scratch->n);
-}
-
 static int by_number(const void *a, const void *b)
 {
     u32 x = ((const struct pack_group *)a)->number, y = ((const struct pack_group *)b)->number;
@@ -389,7 +376,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Which groups there are, how many columns each has, and how long these are; then the columns. */
-static void store_groups(struct pack *p, struct store_bytes *to, struct store_bytes *scratch)
+static void store_groups(struct pack *p, struct store_bytes *to)
 {
     struct column numbers = {0}, counts = {0}, sizes = {0};
     struct store_bytes columns = {0};
@@ -405,9 +392,9 @@ static void store_groups(struct pack *p, struct store_bytes *to, struct store_by
         }
     }
     bytes_put_number(to, p->groups.n);
-    store_column(p, &numbers, to, scratch);
-    store_column(p, &counts, to, scratch);
-    store_column(p, &sizes, to, scratch);
+    column_store_sized(&p->shared, &numbers, to);
+    column_store_sized(&p->shared, &counts, to);
+    column_store_sized(&p->shared, &sizes, to);
     if (columns.n)
         memcpy(vec_grow(to, columns.n), columns.v, columns.n);
     vec_fini(&columns);
@@ -415,14 +402,12 @@ static void store_groups(struct pack *p, struct store_bytes *to, struct store_by
 
 void pack_store(struct pack *p, struct store_bytes *to)
 {
-    struct store_bytes scratch = {0};
     column_put_plain(&p->shared, &p->runs, p->run);
     memcpy(vec_grow(to, HEAD_BYTES), &p->head, HEAD_BYTES);
-    store_column(p, &p->runs, to, &scratch);
-    store_column(p, &p->codes, to, &scratch);
-    store_column(p, &p->lengths, to, &scratch);
-    store_groups(p, to, &scratch);
-    vec_fini(&scratch);
+    column_store_sized(&p->shared, &p->runs, to);
+    column_store_sized(&p->shared, &p->codes, to);
+    column_store_sized(&p->shared, &p->lengths, to);
+    store_groups(p, to);
 }
 
 /* -- Unpacking: the contents ------------------------------------------------------------------- */
@@ -436,22 +421,12 @@ const char *unpack_head(const u8 *bytes, size_t size, struct pack_head *head)
                                                                   : NULL;
 }
 
-static bool get_column(const u8 **at, const u8 *end, struct column_reader *r, bool plain)
-{
-    u64 size;
-    if (!bytes_get_number(at, end, &size) || size > (u64)(end - *at))
-        return false;
-    column_reader_init(r, *at, size, plain);
-    *at += size;
-    return true;
-}
-
 /* A group's columns: their sizes are known, their bytes follow one another. */
 static const char *read_group(struct unpack *u, u64 number, u64 n, struct column_reader *sizes,
                               const u8 **at, const u8 *end)
 {
-    vec_push(&u->groups,
-             ((struct pack_group){.number = (u32)number, .column = (u32)u->columns.n, .n = (u32)n}));
+    vec_push(&u->groups, ((struct pack_group){
+                             .number = (u32)number, .column = (u32)u->columns.n, .n = (u32)n}));
     u->group_of[number] = (u32)u->groups.n;
     for (u64 i = 0; i < n; i++) {
         u64 size;
@@ -467,8 +442,8 @@ static const char *read_groups(struct unpack *u, const u8 **at, const u8 *end)
 {
     struct column_reader numbers, counts, sizes;
     u64 n, units = FIRST_EXIT_ID + u->table->units.n, number, count, before = 0;
-    if (!bytes_get_number(at, end, &n) || n > units || !get_column(at, end, &numbers, false) ||
-        !get_column(at, end, &counts, true) || !get_column(at, end, &sizes, true))
+    if (!number_get(at, end, &n) || n > units || !column_reader_sized(&numbers, at, end, false) ||
+        !column_reader_sized(&counts, at, end, true) || !column_reader_sized(&sizes, at, end, true))
         return "has no list of columns";
     u->group_of = calloc(units, sizeof *u->group_of);
     check(u->group_of != NULL);
@@ -488,7 +463,6 @@ const char *unpack_begin(struct unpack *u, const struct unit_table *t, u32 n_exi
                          size_t size)
 {
     *u = (struct unpack){.table = t, .n_exits = n_exits};
-    const u8 *at = bytes + HEAD_BYTES, *end = bytes + size;
     u->context = calloc(1, sizeof *u->context);
     u->exits = calloc(FIRST_EXIT_ID + (size_t)n_exits, sizeof *u->exits);
     u->ways = calloc(FIRST_EXIT_ID + (size_t)n_exits, sizeof *u->ways);
@@ -496,8 +470,11 @@ const char *unpack_begin(struct unpack *u, const struct unit_table *t, u32 n_exi
     const char *fault = unpack_head(bytes, size, &u->head);
     if (fault)
         return fault;
-    if (!get_column(&at, end, &u->runs, true) || !get_column(&at, end, &u->codes, true) ||
-        !get_column(&at, end, &u->lengths, true) || !column_get(&u->runs, &u->arena, &u->run))
+    const u8 *at = bytes + HEAD_BYTES, *end = bytes + size;
+    if (!column_reader_sized(&u->runs, &at, end, true) ||
+        !column_reader_sized(&u->codes, &at, end, true) ||
+        !column_reader_sized(&u->lengths, &at, end, true) ||
+        !column_get(&u->runs, &u->arena, &u->run))
         return "has no sequence of records";
     return read_groups(u, &at, end);
 }
@@ -560,7 +537,8 @@ static const char *meet_packed(struct unpack *u, u32 id)
 }
 
 /* The opposite of put_rows; false if the column ends too early. */
-static bool get_rows(struct unpack *u, struct column_reader *c, u8 *to, const u32 *rows, u32 n, u32 k)
+static bool get_rows(struct unpack *u, struct column_reader *c, u8 *to, const u32 *rows, u32 n,
+                     u32 k)
 {
     for (u32 i = 0; i < n; i++) {
         u64 x;

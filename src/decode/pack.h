@@ -30,9 +30,8 @@ struct pack_ways {
 enum { PACK_FOLLOW_BITS = 16 };
 struct pack_context {
     u32 before[3]; /* the latest id first */
-    u32 follow
-        [1
-         << PACK_FOLLOW_BITS]; /* by the hash of `before`: what came next the last time it did not come as foreseen */
+    /* By the hash of `before`: what came next when it last did not come as foreseen. */
+    u32 follow[1 << PACK_FOLLOW_BITS];
     VEC(struct pack_ways) ways;
 };
 
@@ -50,7 +49,8 @@ struct pack_rows {
     VEC(struct pack_row {
         u32 group;
         u32 at; /* where its slots are, << 8 | how many */
-    }) records;
+    })
+    records;
     u32 *sorted;      /* `at` of each; room for as many as `records` has */
     VEC(u32) touched; /* the groups that are among them */
 };
@@ -78,7 +78,7 @@ struct pack {
     struct column lengths;       /* slots of records whose id does not tell */
     u64 run;                     /* ids that came as foreseen since the last that did not */
     u64 rsp, fs, gs;             /* as the decoder would carry them */
-    bool dropping;               /* rsp and its like are known, and nothing asks for a state record */
+    bool dropping; /* rsp and its like are known, and nothing asks for a state record */
     struct pack_context *context;
     struct pack_rows rows; /* of the buffer being packed */
 };

@@ -257,7 +257,7 @@ void trace_press_fini(struct trace_press *x)
 
 int trace_write_records(struct trace_writer *w, u32 thread, struct trace_press *x, struct err *e)
 {
-    struct trace_entry entry = {w->store.at, thread, x->head};
+    struct trace_entry entry = {w->store.at, x->head};
     if (store_append_pressed(&w->store, CHUNK_records, thread, &x->press, e))
         return -1;
     vec_push(&w->index, entry);

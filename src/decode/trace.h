@@ -119,7 +119,6 @@ struct trace_press {
 /* Where a chunk of records stands, and what its head says. */
 struct trace_entry {
     u64 offset;
-    u32 thread;
     struct pack_head head;
 };
 

@@ -48,15 +48,10 @@ static void store_field(const u8 *elements, u32 n, struct field f, struct store_
 {
     struct columns shared = {0};
     struct column c = {0};
-    struct store_bytes bytes = {0};
     for (u32 i = 0; i < n; i++)
         (f.steps ? column_put : column_put_plain)(&shared, &c,
                                                   get_field(elements + i * f.stride, &f));
-    column_store(&shared, &c, &bytes);
-    bytes_put_number(to, bytes.n);
-    if (bytes.n)
-        memcpy(vec_grow(to, bytes.n), bytes.v, bytes.n);
-    vec_fini(&bytes);
+    column_store_sized(&shared, &c, to);
     columns_fini(&shared);
 }
 
@@ -80,12 +75,10 @@ static bool read_field(u8 *elements, u32 n, struct field f, const u8 **at, const
 {
     struct column_reader r;
     struct arena a = {0};
-    u64 size, x;
-    bool good = bytes_get_number(at, end, &size) && size <= (u64)(end - *at);
+    u64 x;
+    bool good = column_reader_sized(&r, at, end, !f.steps);
     if (!good)
         return false;
-    column_reader_init(&r, *at, size, !f.steps);
-    *at += size;
     for (u32 i = 0; i < n && good; i++)
         good = column_get(&r, &a, &x) && set_field(elements + i * f.stride, &f, x);
     good = good && column_is_spent(&r);

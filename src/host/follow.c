@@ -24,7 +24,8 @@
 
 /* In epoll's data: a process's number, or one of these. */
 enum { EVENT_BELL = -1, EVENT_SIGNAL = -2 };
-enum { LOOK_MS = 10 /* how often to look at what tells us nothing */, LINGER_MS = 2000 };
+enum { LOOK_MS = 10 /* how often to look at what tells us nothing */ };
+static const double linger_seconds = 2;
 
 /* -- Reading /proc ------------------------------------------------------------------------------ */
 
@@ -132,13 +133,6 @@ static bool expects_child(const struct process *p)
     return false;
 }
 
-static u64 milliseconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
-}
-
 /* Forget who waits in this process, or, with `all`, on these pages: they are gone. */
 static void drop_waiting(struct run *r, const struct process *p, u32 from, bool all)
 {
@@ -159,7 +153,7 @@ static void leave_pages(struct process *p)
     if (pass_on(p))
         return;
     if (expects_child(p))
-        p->lingers_until = milliseconds() + LINGER_MS;
+        p->lingers_until = monotonic() + linger_seconds;
     else
         end_process(p);
 }
@@ -168,7 +162,7 @@ static void look_at_lingering(struct run *r)
 {
     for (size_t i = r->processes.n; i-- > 0;) {
         struct process *p = r->processes.v[i];
-        if (!p->lingers_until || (expects_child(p) && milliseconds() < p->lingers_until))
+        if (!p->lingers_until || (expects_child(p) && monotonic() < p->lingers_until))
             continue;
         p->lingers_until = 0;
         if (!pass_on(p))

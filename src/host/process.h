@@ -155,7 +155,7 @@ struct process {
     struct control *control;
     u32 buffer_size, n_buffers; /* as we set them; the program could change its copy */
     u64 base, jump;             /* where the program maps them */
-    u64 lingers_until;          /* the process has ended, but a child of it may come yet; ms */
+    double lingers_until;       /* the process has ended, but a child of it may come yet; 0: no */
     struct guest_points guest;
 
     struct translator *translator; /* the serve thread's */

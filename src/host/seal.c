@@ -155,10 +155,10 @@ void seal_rest(struct process *p)
 void seal_begin(struct run *r)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (!r->writer_open)
-        return;
     check(pthread_mutex_init(&r->seal.lock, NULL) == 0 &&
           pthread_cond_init(&r->seal.changed, NULL) == 0);
+    if (!r->writer_open)
+        return;
     r->seal.n_threads = (u32)MAX(1, MIN(cores / 2, SEALERS));
     for (u32 i = 0; i < r->seal.n_threads; i++)
         check(pthread_create(&r->seal.threads[i], NULL, seal_main, r) == 0);
@@ -166,8 +166,6 @@ void seal_begin(struct run *r)
 
 void seal_end(struct run *r)
 {
-    if (!r->seal.n_threads)
-        return;
     pthread_mutex_lock(&r->seal.lock);
     r->seal.stopping = true;
     pthread_cond_broadcast(&r->seal.changed);

@@ -7,6 +7,7 @@
  * loop around it. A pass is linear: the candidate for a period is the distance to the last item with the same hash. */
 #include "store/column.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -355,42 +356,22 @@ static void fold(struct column *c)
 
 enum { TAG_ONE, TAG_RUN, TAG_LOOP, TAG_BITS = 2, FIRST_BITS = 5 };
 
-static u8 *put_number(u8 *p, u64 x)
-{
-    for (; x >= 0x80; x >>= 7)
-        *p++ = (u8)(x | 0x80);
-    *p++ = (u8)x;
-    return p;
-}
-
-void bytes_put_number(struct store_bytes *b, u64 number)
-{
-    (void)vec_grow(b, 10);
-    b->n = (size_t)(put_number(b->v + b->n - 10, number) - b->v);
-}
-
 /* A tag, and in the same bytes a number. */
 static u8 *put_tagged(u8 *p, u32 tag, u64 x)
 {
     u8 low = (u8)(tag | (x & ((1 << FIRST_BITS) - 1)) << TAG_BITS);
     x >>= FIRST_BITS;
     *p++ = x ? low | 0x80 : low;
-    return x ? put_number(p, x) : p;
-}
-
-/* Small differences of either sign become small numbers. */
-static u64 zigzag(u64 x)
-{
-    return x << 1 ^ (u64)((s64)x >> 63);
+    return x ? number_put(p, x) : p;
 }
 
 static u8 *put_run(u8 *p, const struct column_run *r)
 {
     if (r->body)
-        return put_number(put_tagged(p, TAG_LOOP, r->body - 1), r->count - 2);
+        return number_put(put_tagged(p, TAG_LOOP, r->body - 1), r->count - 2);
     if (r->count == 1)
         return put_tagged(p, TAG_ONE, zigzag(r->step));
-    return put_number(put_tagged(p, TAG_RUN, zigzag(r->step)), r->count - 2);
+    return number_put(put_tagged(p, TAG_RUN, zigzag(r->step)), r->count - 2);
 }
 
 void column_store(struct columns *s, struct column *c, struct store_bytes *to)
@@ -406,24 +387,32 @@ void column_store(struct columns *s, struct column *c, struct store_bytes *to)
     to->n = (size_t)(p - to->v);
 }
 
-/* -- Reading ----------------------------------------------------------------------------------- */
-
-static bool get_number(const u8 **at, const u8 *end, u64 x, u32 shift, u64 *number)
+void column_store_sized(struct columns *s, struct column *c, struct store_bytes *to)
 {
-    for (; *at < end && shift < 64; shift += 7) {
-        u8 b = *(*at)++;
-        x |= (u64)(b & 0x7f) << shift;
-        if (!(b & 0x80)) {
-            *number = x;
-            return true;
-        }
-    }
-    return false;
+    struct store_bytes bytes = {0};
+    column_store(s, c, &bytes);
+    bytes_put_number(to, bytes.n);
+    if (bytes.n)
+        memcpy(vec_grow(to, bytes.n), bytes.v, bytes.n);
+    vec_fini(&bytes);
 }
 
-bool bytes_get_number(const u8 **at, const u8 *end, u64 *number)
+void bytes_put_number(struct store_bytes *b, u64 number)
 {
-    return get_number(at, end, 0, 0, number);
+    (void)vec_grow(b, NUMBER_BYTES);
+    b->n = (size_t)(number_put(b->v + b->n - NUMBER_BYTES, number) - b->v);
+}
+
+/* -- Reading ----------------------------------------------------------------------------------- */
+
+bool column_reader_sized(struct column_reader *r, const u8 **at, const u8 *end, bool plain)
+{
+    u64 size;
+    if (!number_get(at, end, &size) || size > (u64)(end - *at))
+        return false;
+    column_reader_init(r, *at, size, plain);
+    *at += size;
+    return true;
 }
 
 void column_reader_init(struct column_reader *r, const u8 *bytes, size_t size, bool plain)
@@ -484,15 +473,18 @@ static bool next_entry(struct column_reader *r, struct arena *a)
 {
     u8 first = *r->at++;
     u32 tag = first & ((1 << TAG_BITS) - 1);
-    u64 x = first >> TAG_BITS & ((1 << FIRST_BITS) - 1), count = 0;
-    if (first & 0x80 && !get_number(&r->at, r->end, x, FIRST_BITS, &x))
-        return false;
-    if (tag > TAG_LOOP || (tag != TAG_ONE && !bytes_get_number(&r->at, r->end, &count)) ||
+    u64 x = first >> TAG_BITS & ((1 << FIRST_BITS) - 1), more, count = 0;
+    if (first & 0x80) {
+        if (!number_get(&r->at, r->end, &more))
+            return false;
+        x |= more << FIRST_BITS;
+    }
+    if (tag > TAG_LOOP || (tag != TAG_ONE && !number_get(&r->at, r->end, &count)) ||
         count > UINT32_MAX - 2)
         return false;
     if (tag == TAG_LOOP)
         return enter_loop(r, a, x, (u32)count + 2);
-    r->step = x >> 1 ^ (0 - (x & 1));
+    r->step = unzigzag(x);
     r->left = tag == TAG_ONE ? 1 : (u32)count + 2;
     return take_entries(r, 1);
 }

@@ -33,10 +33,10 @@ struct columns {
 };
 
 struct column {
-    u64 last;  /* the latest number; 0 in a plain column */
-    u64 step;  /* of the open run */
-    u32 count; /* of the open run; 0 only at the very beginning */
-    u32 n, cap; /* entries */
+    u64 last;     /* the latest number; 0 in a plain column */
+    u64 step;     /* of the open run */
+    u32 count;    /* of the open run; 0 only at the very beginning */
+    u32 n, cap;   /* entries */
     bool regular; /* folding has paid */
     struct column_run *runs;
 };
@@ -45,6 +45,8 @@ struct column {
 void column_make_room(struct columns *s, struct column *c);
 /* Append the column to bytes as it stands in a file, folded. It takes no more numbers then. */
 void column_store(struct columns *s, struct column *c, struct store_bytes *to);
+/* The same, behind a number that says how many bytes it has. */
+void column_store_sized(struct columns *s, struct column *c, struct store_bytes *to);
 void columns_fini(struct columns *s);
 
 /* Append the open run to the entries. */
@@ -74,7 +76,7 @@ static inline void column_put(struct columns *s, struct column *c, u64 number)
     column_put_plain(s, c, number - last);
 }
 
-/* A number of 64 bits, seven at a time, the low ones first. */
+/* Append a number as base/number.h has it. */
 void bytes_put_number(struct store_bytes *b, u64 number);
 
 /* -- Reading ----------------------------------------------------------------------------------- */
@@ -101,12 +103,12 @@ struct column_reader {
 
 /* Begin with a stored column. The bytes must stay. */
 void column_reader_init(struct column_reader *r, const u8 *bytes, size_t size, bool plain);
+/* The same with what column_store_sized wrote at *at, which is left behind it; false if it is not all there. */
+bool column_reader_sized(struct column_reader *r, const u8 **at, const u8 *end, bool plain);
 /* Find the next run; false if there is none or the bytes are not a column. */
 bool column_refill(struct column_reader *r, struct arena *a);
 /* Is nothing left? */
 bool column_is_spent(const struct column_reader *r);
-/* Read a number that bytes_put_number wrote; false if there is none. */
-bool bytes_get_number(const u8 **at, const u8 *end, u64 *number);
 
 /* The next number; false as column_refill. The arena is where loops keep their place. */
 static inline bool column_get(struct column_reader *r, struct arena *a, u64 *number)
