@@ -379,6 +379,8 @@ void column_store(struct columns *s, struct column *c, struct store_bytes *to)
     enum { LONGEST = 16 };
     if (c->count)
         column_close_run(s, c);
+    if (!c->n)
+        return;
     fold(c);
     (void)vec_grow(to, (size_t)c->n * LONGEST);
     u8 *p = to->v + to->n - (size_t)c->n * LONGEST;
