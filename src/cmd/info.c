@@ -3,6 +3,7 @@
  * print. */
 #include "cmd/cmd.h"
 #include "decode/walk.h"
+#include "wire/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct contents {
     struct trace_counts all;
     struct trace_counts *by_process;
     u32 *threads; /* of each process */
+    u32 *left;    /* ... and how many of them went on natively */
     u64 units, exits;
 };
 
@@ -33,14 +35,24 @@ static void add(struct trace_counts *to, const struct trace_counts *n)
     to->bytes += n->bytes;
 }
 
+static u32 count_left(const struct walk *w)
+{
+    u32 n = 0;
+    for (u32 i = 0; i < w->batch->n_records; i++)
+        n += w->batch->exit[i] == RECORD_native && walk_slot(w, i, 0) != NATIVE_dying;
+    return n;
+}
+
 static void count(struct trace *t, struct contents *c)
 {
     struct walk w;
     struct err e;
     int more;
     walk_init(&w, t);
-    while ((more = walk_next(&w, &e)) > 0)
+    while ((more = walk_next(&w, &e)) > 0) {
         walk_count(&w, &c->by_process[walk_process(&w)]);
+        c->left[walk_process(&w)] += count_left(&w);
+    }
     walk_fini(&w);
     if (more < 0)
         die("%s", e.text);
@@ -53,8 +65,9 @@ static void contents_init(struct contents *c, struct trace *t)
     size_t n = MAX(t->processes.n, 1ul);
     *c = (struct contents){.trace = t,
                            .by_process = calloc(n, sizeof *c->by_process),
-                           .threads = calloc(n, sizeof *c->threads)};
-    check(c->by_process && c->threads);
+                           .threads = calloc(n, sizeof *c->threads),
+                           .left = calloc(n, sizeof *c->left)};
+    check(c->by_process && c->threads && c->left);
     for (size_t i = 0; i < t->threads.n; i++)
         c->threads[t->threads.v[i].process]++;
     for (size_t i = 0; i < t->units.n; i++) {
@@ -68,6 +81,7 @@ static void contents_fini(struct contents *c)
 {
     free(c->by_process);
     free(c->threads);
+    free(c->left);
 }
 
 /* The numbers, in the order of both forms. */
@@ -145,6 +159,8 @@ static void print_process(const struct contents *c, u32 i, u32 depth)
     else
         printf("%lu instructions, %u threads", (unsigned long)c->by_process[i].instructions,
                c->threads[i]);
+    if (c->left[i])
+        printf(", of which %u went on natively", c->left[i]);
     if (p->ending) {
         fputs(", ", stdout);
         print_ending(p->ending, p->status);
@@ -232,10 +248,11 @@ static void print_process_json(const struct contents *c, size_t i)
     print_strings(p->argv);
     printf(", \"began\": %lu, \"ended\": %lu, \"ending\": \"%s\", \"status\": %u",
            (unsigned long)p->began, (unsigned long)p->ended, endings[p->ending], p->status);
-    printf(", \"threads\": %u, \"instructions\": %lu, \"loads\": %lu, \"stores\": %lu, "
-           "\"modifies\": %lu, \"syscalls\": %lu}",
-           c->threads[i], (unsigned long)n->instructions, (unsigned long)n->loads,
-           (unsigned long)n->stores, (unsigned long)n->modifies, (unsigned long)n->syscalls);
+    printf(
+        ", \"threads\": %u, \"left\": %u, \"instructions\": %lu, \"loads\": %lu, \"stores\": %lu, "
+        "\"modifies\": %lu, \"syscalls\": %lu}",
+        c->threads[i], c->left[i], (unsigned long)n->instructions, (unsigned long)n->loads,
+        (unsigned long)n->stores, (unsigned long)n->modifies, (unsigned long)n->syscalls);
 }
 
 static void print_json(const struct contents *c)

@@ -138,6 +138,9 @@ int cmd_record(int argc, char **argv)
     if (r.stats.untraced && o.follow)
         warn("%lu tasks ran untraced; gait info says which and why",
              (unsigned long)r.stats.untraced);
+    if (r.stats.full)
+        warn("%lu processes went on untraced, because each had more code than the trace can number",
+             (unsigned long)r.stats.full);
     if (r.stats.lost_buffers)
         warn("%lu buffers of records (%lu bytes) were dropped because they could not be stored in "
              "time; "

@@ -213,11 +213,16 @@ task_returned:
 /* -- Signals ---------------------------------------------------------------------------------- */
 
 /* The kernel starts this for every signal we handle, on the stack in the thread block. gs may be the program's: it is put
- * back as it was, unless on_signal sends the thread into the guest. */
+ * back as it was, unless on_signal sends the thread into the guest. On any other stack the thread has left for native code. */
     .globl guest_signal
 guest_signal:
     pushq $2
     popfq
+    lea guest_head(%rip), %rcx
+    mov %rsp, %rax
+    sub %rcx, %rax
+    cmp $WIRE_INDEX_OFF, %rax /* the blocks end there */
+    jae 2f
     rdgsbase %rax
     push %rax
     mov %rdx, %rcx
@@ -232,14 +237,28 @@ guest_signal:
     jnz 1f
     wrgsbase %rcx
 1:  ret
+2:  push %rdi
+    push %rsi
+    push %rdx
+    call pass_on
+    pop %rdx
+    pop %rsi
+    pop %rdi
+    test %rax, %rax
+    jz 1b
+    mov %rax, %rcx
+    xor %eax, %eax
+    jmp *%rcx
 
     .globl guest_restorer
 guest_restorer:
     mov $15, %eax
     syscall
 
-/* Take mask, vector state and registers from this context (rdi), all at once. */
-    .globl enter_context
+/* Take mask, vector state and registers from this context (rdi), all at once; natively, with this gs (rsi). */
+    .globl enter_context, enter_native
+enter_native:
+    wrgsbase %rsi
 enter_context:
     mov %rdi, %rsp
     mov $15, %eax

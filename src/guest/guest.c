@@ -13,8 +13,10 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
         put_record(t, RECORD_native, RECORD_native_slots, slot);
         publish_buffer(t);
     }
+    if (why == NATIVE_full)
+        __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
     if (why != NATIVE_dying)
-        signal_restore(t);
+        signal_go_native(t);
     if (!records(t))
         t->app_r11 = t->ptr;
     leave_native(0, 0, t->selectors[0]);

@@ -184,8 +184,8 @@ void signal_leave(struct thread *t);
 /* Before an execve, and after one that failed. */
 void signal_before_exec(struct thread *t);
 void signal_after_exec(struct thread *t);
-/* Before leaving for good: the program's own actions, stack and mask. */
-void signal_restore(struct thread *t);
+/* On in the program's own code at t->pc, for good, with its own stack and mask. */
+_Noreturn void signal_go_native(struct thread *t);
 /* Set the kernel's mask; what it was. */
 u64 signal_mask(u64 mask);
 /* Take and set an action as the program sees it; new may be NULL. */

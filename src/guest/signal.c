@@ -21,9 +21,10 @@ enum { FLAG_AC = 0x40000, FLAG_TF = 0x100, FLAG_DF = 0x400, FLAG_RF = 0x10000 };
 
 extern const u8 guest_signal[], guest_restorer[], guest_fault[], guest_reenter[], guest_abandon[],
     guest_continue[], call_window[], guest_syscall_insn[], call_returned[], task_returned[],
-    guard_begin[], guard_end[], guard_fault[];
+    guard_begin[], guard_end[], guard_fault[], guest_head[];
 u32 xsave_guarded(u64 to, u64 features);
 _Noreturn void enter_context(const struct context *c);
+_Noreturn void enter_native(const struct context *c, u64 gs);
 
 static u64 address(const u8 *label)
 {
@@ -197,7 +198,7 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     x->xextent = t->xextent;
     for (u32 i = 0; i < 4; i++)
         x->selectors[i] = t->selectors[i];
-    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = 0;
+    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = 0;
     x->room = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;
@@ -209,7 +210,8 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
 
 void signal_leave(struct thread *t)
 {
-    __atomic_fetch_sub(&sighand(t)->users, 1, __ATOMIC_RELEASE);
+    if (!t->left)
+        __atomic_fetch_sub(&sighand(t)->users, 1, __ATOMIC_RELEASE);
 }
 
 /* A new program inherits what is ignored and what is blocked. */
@@ -232,24 +234,14 @@ void signal_after_exec(struct thread *t)
         signal_mask(signal_mask(~0ull) & ~RESERVED);
 }
 
-static void restore_actions(const struct thread *t)
+static void restore_actions(const struct sighand *h)
 {
-    const struct sighand *h = sighand(t);
-    for (u32 sig = 1; sig <= 64; sig++)
-        set_action(sig, &h->action[sig - 1]);
-    kernel(__NR_sigaltstack, (u64)(uintptr_t)&t->stack, 0, 0, 0);
-}
-
-/* Give the program its own actions, stack and mask. */
-void signal_restore(struct thread *t)
-{
-    u64 mask = signal_mask(~0ull);
-    restore_actions(t);
-    if (t->held)
-        mask = t->task_mask;
-    else if (t->pending & 1u << ARRIVED_DEFERRED)
-        mask = t->mask;
-    signal_mask((mask & ~RESERVED) | t->blocked);
+    for (u32 sig = 1; sig <= 64; sig++) {
+        struct action now = {0};
+        kernel(__NR_rt_sigaction, sig, 0, (u64)(uintptr_t)&now, 8);
+        if (now.handler == address(guest_signal))
+            set_action(sig, &h->action[sig - 1]);
+    }
 }
 
 /* A task that runs natively begins, on its maker's block, which it may only read. One that shares its
@@ -258,7 +250,8 @@ void on_native_task(const struct thread *t)
 {
     if (t->shares)
         return;
-    restore_actions(t);
+    restore_actions(sighand(t));
+    kernel(__NR_sigaltstack, (u64)(uintptr_t)&t->stack, 0, 0, 0);
     signal_mask((t->task_mask & ~RESERVED) | t->blocked);
 }
 
@@ -607,9 +600,8 @@ static u32 choose(const struct thread *t)
 }
 
 /* Forget the action of a handler that wants to run once; a copy of what it was. */
-static struct action use_action(struct thread *t, u32 sig)
+static struct action use_action(struct sighand *h, u32 sig)
 {
-    struct sighand *h = sighand(t);
     lock(h);
     struct action a = h->action[sig - 1];
     if (is_function(&a) && a.flags & SA_RESETHAND_)
@@ -651,7 +643,7 @@ void deliver(struct thread *t)
             set_limit(t);
             return;
         }
-        struct action act = use_action(t, a.sig);
+        struct action act = use_action(sighand(t), a.sig);
         if (is_function(&act) && !blocked) {
             if (put_frame(t, &act, &a, mask, &frame))
                 enter_handler(t, &act, a.sig, frame, in_force);
@@ -806,4 +798,70 @@ _Noreturn void step_native(struct thread *t)
     if (!records(t))
         t->app_r11 = t->ptr;
     leave_native(0, FLAG_TF, t->selectors[0]);
+}
+
+/* -- Leaving ----------------------------------------------------------------------------------- */
+
+/* Threads leave one by one, and those still here need our handlers: the last one gives the program its
+ * own actions. Until then the signals of those that have left are passed on to them. */
+static void leave_actions(struct thread *t)
+{
+    struct sighand *h = sighand(t);
+    lock(h);
+    if (__atomic_sub_fetch(&h->users, 1, __ATOMIC_ACQ_REL) == 0)
+        restore_actions(h);
+    unlock(h);
+    t->left = 1;
+}
+
+/* Everything at once, so that no signal finds one half of the thread native and the other not: its mask,
+ * alternate stack, vector state and registers. Signals that wait are sent again, and arrive there. */
+_Noreturn void signal_go_native(struct thread *t)
+{
+    static const struct arrived nothing;
+    struct context c;
+    u64 mask = signal_mask(~0ull), xstate = t->self + T_SIGNAL_STACK;
+    if (t->held)
+        mask = t->task_mask;
+    else if (t->pending & 1u << ARRIVED_DEFERRED)
+        mask = t->mask;
+    for (; t->pending; t->pending &= t->pending - 1)
+        send_again(&t->arrived[__builtin_ctz(t->pending)]);
+    leave_actions(t);
+    put_xstate(t, xstate);
+    fill_context(t, &nothing, (mask & ~RESERVED) | t->blocked, xstate, &c);
+    if (!c.stack.size)
+        c.stack.flags = SS_DISABLE_; /* or the kernel refuses it, and keeps ours */
+    enter_native(&c, t->app_gs);
+}
+
+/* The block of a thread that has left, or of another of its process. */
+static const struct thread *block_of_leaver(void)
+{
+    const u8 *blocks = guest_head + WIRE_THREAD_OFF;
+    u32 tid = (u32)kernel(__NR_gettid, 0, 0, 0, 0);
+    for (u32 i = 0; i < WIRE_THREADS; i++) {
+        const struct thread *t =
+            (const struct thread *)(const void *)(blocks + (u64)i * WIRE_THREAD_SIZE);
+        if (t->in_use && t->tid == tid)
+            return t;
+    }
+    return (const struct thread *)(const void *)blocks;
+}
+
+/* A signal of a thread that has left, on the program's stack; the handler it goes on to, 0 if none. */
+u64 pass_on(u32 sig, const u64 *info, const struct context *c)
+{
+    struct action act = use_action(sighand(block_of_leaver()), sig), none = {0};
+    bool sent = (s32)(u32)info[1] <= 0;
+    if (is_function(&act)) {
+        signal_mask(c->mask | act.mask | (act.flags & SA_NODEFER_ ? 0 : SIG_BIT(sig)));
+        return act.handler;
+    }
+    if (act.handler == 1 && sent)
+        return 0;
+    set_action(sig, &none);
+    if (sent || sig == SIGTRAP_ || sig == SIGSYS_)
+        queue(sig, info);
+    return 0;
 }

@@ -26,7 +26,8 @@ struct run_stats {
     double user_seconds, system_seconds; /* of the program alone */
     u64 processes, threads;              /* traced; a new image counts as a process */
     u64 untraced;                        /* tasks that ran natively */
-    u64 stepped;                         /* instructions that ran natively */
+    u64 full;    /* processes that went on natively since no more units could be numbered */
+    u64 stepped; /* instructions that ran natively */
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
     u64 lost_buffers, lost_bytes;

@@ -133,6 +133,7 @@ static void collect(struct process *p)
     r->processes++;
     r->threads += c->threads;
     r->untraced += c->untraced;
+    r->full += translator_is_full(p->translator);
     r->stepped += c->stepped;
     r->lost_buffers += c->lost_buffers;
     r->lost_bytes += c->lost_bytes;

@@ -213,7 +213,8 @@ static bool has_room(const struct translator *t, ptrdiff_t room)
 static bool table_has_room(struct translator *t, struct err *e)
 {
     const struct unit_table *x = &t->table;
-    if (x->exits.n + UNIT_EXITS + FIRST_EXIT_ID <= EXIT_ID_LIMIT && x->units.n < UNITS_CAP &&
+    u32 limit = t->config.exit_limit ? t->config.exit_limit : EXIT_ID_LIMIT;
+    if (x->exits.n + UNIT_EXITS + FIRST_EXIT_ID <= limit && x->units.n < UNITS_CAP &&
         x->insns.n + UNIT_INSNS <= INSNS_CAP && x->refs.n + UNIT_REFS <= REFS_CAP &&
         x->code.n + UNIT_INSNS * 15 <= CODE_CAP)
         return true;

@@ -52,6 +52,7 @@ struct translate_config {
     bool all_gates; /* stress: no link goes behind a gate */
     bool strict;    /* returns are jumps: no cache address is ever written to the program's stack */
     u32 cache_size; /* how much of the cache to use; 0 for all of it */
+    u32 exit_limit; /* the most exits that are numbered; 0 for the default */
     u32 unit_insns; /* the most instructions in a unit; 0 for the default */
     u32 unit_blocks; /* the most conditional branches passed in a unit; 0 for the default */
 };

@@ -146,6 +146,7 @@ struct thread {
     u32 stepping;  /* one instruction runs natively, then we are back */
     u32 traced;    /* the program has set its trap flag: it runs by steps */
     u32 shares;    /* the task being made shares our actions, and is to run natively */
+    u32 left;      /* for native code, for good */
     u32 no_clock;  /* the program has made rdtsc a fault */
     u32 strict;    /* strict seccomp: see guest/seccomp.c */
     u64 blocked;   /* reserved signals the program blocks */

@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+/* not with leave: gait does not wait for tasks that were made natively, and they print */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A daemon forks twice, outlives those who made it, and is seen to its end: what it prints comes last. */
+/* not with leave: gait does not wait for tasks that were made natively, and they print */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
