@@ -13,7 +13,7 @@ bool exit_records(const struct builder *b)
 
 static u32 exit_id(const struct builder *b, u32 k)
 {
-    return (u32)(FIRST_EXIT_ID + b->t->table.exits.n + k);
+    return FIRST_EXIT_ID + b->exit0 + k;
 }
 
 s32 exit_record_size(const struct builder *b)

@@ -13,7 +13,7 @@ u32 cache_offset(const struct translator *t, u64 cache_address)
 
 struct link *link_of(struct translator *t, u32 exit)
 {
-    return &t->links.v[exit - t->first_exit];
+    return &t->links[exit];
 }
 
 static void patch(struct translator *t, struct link *l, u32 to)

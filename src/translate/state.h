@@ -77,6 +77,7 @@ struct builder {
     struct unit_exit exit[UNIT_EXITS];
     struct link link[UNIT_EXITS];
     u32 n_exits;
+    u32 exit0; /* what the first of them will be in the table */
     u32 n_slots;
     struct mark mark[UNIT_MARKS];
     u32 n_marks;
@@ -96,11 +97,21 @@ struct builder {
     bool stack_stores;     /* the unit holds, if the stack is not near it */
 };
 
+/* Units by what they are; see numbers.c. */
+struct number {
+    u32 hash;
+    u32 unit; /* number + 1; 0 is free */
+};
+struct numbers {
+    struct number *v;
+    u32 n, cap; /* n: how many units of the table are in it; cap is a power of two */
+};
+
 struct translator {
     struct translate_config config;
     struct unit_table table;
-    VEC(struct link) links; /* of the exits since the last flush */
-    u32 first_exit;         /* the first of those */
+    struct link *links; /* one for each exit; those of units that are gone mean nothing */
+    struct numbers numbers;
     VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
     struct pages pages; /* which units depend on which pages of the program */
@@ -140,6 +151,11 @@ u32 flags_live_in(struct builder *b);
 bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
+
+/* numbers.c: the unit (number + 1) that the path of this one had before, 0 if none; and, once it is emitted, whether it is
+ * the same in every respect. */
+u32 numbers_find(struct builder *b);
+bool numbers_hold(struct builder *b, u32 unit);
 
 /* exits.c */
 bool exit_records(const struct builder *b);

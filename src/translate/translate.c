@@ -38,12 +38,18 @@ static void begin_cache(struct translator *t)
 }
 
 /* The decoder reads the table while we append to it, so its arrays must never move. */
-#define RESERVE(vec, elements)                                                       \
-    do {                                                                             \
-        (vec)->cap = (elements);                                                     \
-        (vec)->v = mmap(NULL, (vec)->cap * sizeof *(vec)->v, PROT_READ | PROT_WRITE, \
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);         \
-        check((void *)(vec)->v != MAP_FAILED);                                       \
+static void *reserve(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    check(p != MAP_FAILED);
+    return p;
+}
+
+#define RESERVE(vec, elements)                             \
+    do {                                                   \
+        (vec)->cap = (elements);                           \
+        (vec)->v = reserve((vec)->cap * sizeof *(vec)->v); \
     } while (0)
 #define RELEASE(vec) munmap((vec)->v, (vec)->cap * sizeof *(vec)->v)
 
@@ -73,6 +79,7 @@ struct translator *translator_new(const struct translate_config *config)
     t->cache = config->base + WIRE_CACHE_OFF;
     begin_cache(t);
     reserve_table(&t->table);
+    t->links = reserve(EXIT_ID_LIMIT * sizeof *t->links);
     detect_features(t);
     jump_begin(t);
     return t;
@@ -81,7 +88,8 @@ struct translator *translator_new(const struct translate_config *config)
 void translator_free(struct translator *t)
 {
     release_table(&t->table);
-    vec_fini(&t->links);
+    munmap(t->links, EXIT_ID_LIMIT * sizeof *t->links);
+    free(t->numbers.v);
     vec_fini(&t->marks);
     vec_fini(&t->ahead);
     places_fini(&t->places);
@@ -127,7 +135,7 @@ static void commit_insns(struct builder *b, struct unit *u)
 }
 
 /* Enter the finished unit into the table; from here on its ids are final. */
-static u32 commit(struct builder *b)
+static u32 commit_unit(struct builder *b)
 {
     struct unit_table *table = &b->t->table;
     u32 number = (u32)table->units.n;
@@ -136,25 +144,31 @@ static u32 commit(struct builder *b)
     u.ref0 = (u32)table->refs.n;
     u.n_refs = b->n_refs;
     memcpy(vec_grow(&table->refs, b->n_refs), b->ref, b->n_refs * sizeof b->ref[0]);
-    u.exit0 = (u32)table->exits.n;
+    u.exit0 = b->exit0;
     u.n_exits = b->n_exits;
     u64 *target = (u64 *)(b->t->config.wire + WIRE_TARGET_OFF);
     for (u32 k = 0; k < b->n_exits; k++) {
         b->exit[k].unit = number;
         target[FIRST_EXIT_ID + table->exits.n] = b->exit[k].target;
         vec_push(&table->exits, b->exit[k]);
-        vec_push(&b->t->links, b->link[k]);
     }
     /* The drain takes the table's length from here: the element first, then the count. */
     check(number < table->units.cap);
     table->units.v[number] = u;
     store_release(&table->units.n, number + 1);
+    return number;
+}
+
+/* The same for what is only about the code that was emitted for it. */
+static void commit_code(struct builder *b, u32 number)
+{
+    for (u32 k = 0; k < b->n_exits; k++)
+        *link_of(b->t, b->exit0 + k) = b->link[k];
     for (u32 k = 0; k < b->n_marks; k++) {
         b->mark[k].unit = number;
         vec_push(&b->t->marks, b->mark[k]);
     }
     b->t->stats.units++;
-    return number;
 }
 
 /* Note a unit that is emitted but that nothing leads to yet. */
@@ -233,8 +247,7 @@ bool translate_flush(struct translator *t, struct err *e)
     unpublish_all(t);
     places_fini(&t->places);
     pages_fini(&t->pages);
-    t->links.n = t->marks.n = 0;
-    t->first_exit = (u32)t->table.exits.n;
+    t->marks.n = 0;
     t->ahead.n = t->ahead_next = 0;
     begin_cache(t);
     t->stats.flushes++;
@@ -243,12 +256,35 @@ bool translate_flush(struct translator *t, struct err *e)
     return true;
 }
 
+/* Emit the formed unit, under the numbers it had before if it is still the same; its number. */
+static bool number_and_emit(struct builder *b, u32 *entry, u32 *number)
+{
+    struct translator *t = b->t;
+    struct emit hot = t->hot, cold = t->cold;
+    u32 known = numbers_find(b);
+    if (known) {
+        *number = known - 1;
+        b->exit0 = t->table.units.v[*number].exit0;
+        if (!emit_or_shorten(b, entry))
+            return false;
+        if (numbers_hold(b, *number))
+            return true;
+        t->hot = hot;
+        t->cold = cold;
+    }
+    b->exit0 = (u32)t->table.exits.n;
+    if (!table_has_room(t, b->err) || !emit_or_shorten(b, entry))
+        return false;
+    *number = commit_unit(b);
+    return true;
+}
+
 /* Translate one unit at the end of the hot part; false with a sentence. */
 static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e)
 {
     struct builder *b = &t->builder;
-    u32 entry;
-    if (!has_room(t, UNIT_ROOM + EXTRA_ROOM) || !table_has_room(t, e))
+    u32 entry, number;
+    if (!has_room(t, UNIT_ROOM + EXTRA_ROOM))
         return false;
     b->t = t;
     b->err = e;
@@ -258,10 +294,11 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
     b->e = &t->hot;
     if (t->config.begin)
         t->config.begin(t->config.ctx);
-    if (!path_form(b) || !emit_or_shorten(b, &entry))
+    if (!path_form(b) || !number_and_emit(b, &entry, &number))
         return false;
     check(!t->hot.full && !t->cold.full);
-    note_chained(b, commit(b), entry);
+    commit_code(b, number);
+    note_chained(b, number, entry);
     return true;
 }
 
@@ -288,7 +325,7 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
     }
     for (u32 chain = CHAIN_LIMIT; t->builder.adjacent; chain--) {
         struct err ignored;
-        u32 exit = (u32)t->table.exits.n - t->builder.n_exits + t->builder.adjacent - 1;
+        u32 exit = t->builder.exit0 + t->builder.adjacent - 1;
         u64 next = t->table.exits.v[exit].target;
         if (translate_one(t, next, chain - 1, &ignored)) {
             places_get(&t->places, next)->before = exit + 1;

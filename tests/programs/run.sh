@@ -111,11 +111,11 @@ run_one() {
         echo "skip $name: gait cannot do this yet: $not_yet"
         return
     fi
-    [ "$mode" = all ] && [ -n "$long" ] && limit=300 arguments=$long
+    [ "$mode" = all ] && [ -n "$long" ] && limit=900 arguments=$long
     # shellcheck disable=SC2086
     run_natively && try_all $settings
     if [ "$mode" = all ] && [ -n "$once" ]; then
-        limit=300 arguments=$once
+        limit=900 arguments=$once
         run_natively && try_all plain
     fi
 }

@@ -270,6 +270,13 @@ static void push_offset(const struct bench *b, struct view *v, u32 offset)
         vec_push(&v->todo, cache_of(b) + offset);
 }
 
+/* Does an exit belong to a unit that is in use? A dropped one keeps its number, and its exits lead anywhere. */
+static bool is_current(struct bench *b, u32 exit)
+{
+    u32 unit = b->table->exits.v[exit].unit;
+    return place_of(b, b->table->units.v[unit].pc).unit == unit + 1;
+}
+
 /* Walk everything that the tables lead to. */
 static void view_open(struct bench *b, struct view *v)
 {
@@ -286,8 +293,9 @@ static void view_open(struct bench *b, struct view *v)
         push_offset(b, v, p->door);
         push_offset(b, v, p->landing);
     }
-    for (size_t i = 0; i < b->t->links.n; i++)
-        push_offset(b, v, b->t->links.v[i].stub);
+    for (size_t i = 0; i < b->table->exits.n; i++)
+        if (is_current(b, (u32)i))
+            push_offset(b, v, b->t->links[i].stub);
     while (v->todo.n) {
         u64 at = v->todo.v[--v->todo.n];
         struct piece p;
@@ -385,7 +393,7 @@ static u64 asked_target(const struct bench *b, u64 at)
 /* Where the patchable jump of an exit leads now. */
 static u64 led_to(const struct bench *b, u32 exit)
 {
-    u32 site = b->t->links.v[exit].site;
+    u32 site = b->t->links[exit].site;
     s32 rel;
     memcpy(&rel, wire + WIRE_CACHE_OFF + site, 4);
     return cache_of(b) + site + 4 + (u64)(s64)rel;
@@ -842,7 +850,7 @@ static void a_direct_branch_to_address_0_asks_like_any_other(void)
         memcpy(code + n - 5, &rel, 4);
         bench_open(&b, code, n, LOW, (struct translate_config){.events = EVENTS_memory, .base = LOW_BASE});
         CHECK(ask(&b, LOW, BY_LINK) != 0);
-        u32 site = b.t->links.v[0].site;
+        u32 site = b.t->links[0].site;
         CHECK(site != 0);
         CHECK_CASE(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID, "exit leads to cache offset 0x%lx",
                    (unsigned long)(led_to(&b, 0) - cache_of(&b)));
@@ -1396,13 +1404,13 @@ static void an_exit_leads_to_its_stub_until_it_is_linked(void)
         struct bench b;
         TRANSLATE(&b, diamond, NEAR, level);
         const struct unit *u = unit_at(&b, NEAR);
-        u32 exit = u->exit0, stub = b.t->links.v[exit].stub;
+        u32 exit = u->exit0, stub = b.t->links[exit].stub;
         CHECK(exit_of(&b, u, 0)->target == NEAR + 8 && !unit_at(&b, NEAR + 8));
-        CHECK(!b.t->links.v[exit].linked && led_to(&b, exit) == cache_of(&b) + stub);
+        CHECK(!b.t->links[exit].linked && led_to(&b, exit) == cache_of(&b) + stub);
         CHECK(asked_exit(&b, led_to(&b, exit)) == exit + FIRST_EXIT_ID);
         u64 entry = translate_exit(b.t, exit + FIRST_EXIT_ID, &b.err).v;
         struct place p = place_of(&b, NEAR + 8);
-        CHECK(entry == cache_of(&b) + p.entry && b.t->links.v[exit].linked);
+        CHECK(entry == cache_of(&b) + p.entry && b.t->links[exit].linked);
         /* Forward within a block of code: behind the gate. */
         CHECK(led_to(&b, exit) == cache_of(&b) + p.inner && p.inner != p.entry);
         /* The loop goes back to its gate. */
@@ -1445,8 +1453,8 @@ static void nothing_is_linked_when_told(void)
     while (translate_ahead(b.t))
         ;
     CHECK(b.table->units.n >= 3);
-    for (u32 i = 0; i < b.t->links.n; i++)
-        if (b.t->links.v[i].site)
+    for (u32 i = 0; i < b.table->exits.n; i++)
+        if (b.t->links[i].site)
             CHECK(asked_exit(&b, led_to(&b, i)) == i + FIRST_EXIT_ID);
     CHECK(translator_stats(b.t).links == 0);
     bench_close(&b);
@@ -1457,7 +1465,7 @@ static void what_waited_is_linked_whoever_asks(void)
     struct bench b;
     TRANSLATE(&b, diamond, NEAR, EVENTS_memory);
     CHECK(ask(&b, NEAR + 8, BY_JUMP) != 0);
-    CHECK(b.t->links.v[0].linked && led_to(&b, 0) == cache_of(&b) + place_of(&b, NEAR + 8).inner);
+    CHECK(b.t->links[0].linked && led_to(&b, 0) == cache_of(&b) + place_of(&b, NEAR + 8).inner);
     CHECK_SOUND(&b);
     bench_close(&b);
 }
@@ -1470,7 +1478,7 @@ static void what_is_run_on_into_has_no_jump(void)
     const struct unit *u = unit_at(&b, NEAR);
     u32 exit = u->exit0;
     u64 next = b.table->exits.v[exit].target;
-    CHECK(u->n_exits == 1 && unit_at(&b, next) && b.t->links.v[exit].site == 0);
+    CHECK(u->n_exits == 1 && unit_at(&b, next) && b.t->links[exit].site == 0);
     struct piece p = {.at = 0};
     u64 at = b.entry, to = cache_of(&b) + place_of(&b, next).entry;
     while (at < to && piece_at(&b, at, &p) && (p.z.meta.category != ZYDIS_CATEGORY_UNCOND_BR))
@@ -1485,7 +1493,7 @@ static void what_cannot_be_run_on_into_is_asked_for(void)
 {
     struct bench b;
     TRANSLATE(&b, cut_off, NEAR, EVENTS_memory);
-    CHECK(b.table->units.n == 1 && b.t->links.v[0].site != 0 && !b.t->links.v[0].linked);
+    CHECK(b.table->units.n == 1 && b.t->links[0].site != 0 && !b.t->links[0].linked);
     CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && b.table->exits.v[0].target == NEAR + 2);
     CHECK_SOUND(&b);
     bench_close(&b);
@@ -1828,13 +1836,6 @@ static void the_program_can_look_up_where_an_exit_leads(void)
 
 /* -- Code that changes ------------------------------------------------------------------------ */
 
-/* Does an exit belong to a unit that is in use? A dropped one keeps its number, and its exits lead anywhere. */
-static bool is_current(struct bench *b, u32 exit)
-{
-    u32 unit = b->table->exits.v[exit].unit;
-    return place_of(b, b->table->units.v[unit].pc).unit == unit + 1;
-}
-
 static void dropped_code_is_asked_for_again(void)
 {
     struct bench b;
@@ -1847,7 +1848,7 @@ static void dropped_code_is_asked_for_again(void)
     struct place before = place_of(&b, NEAR + 8);
     translate_drop(b.t, NEAR + 8, NEAR + 9);
     /* The exit that was linked asks again, and the tables know nothing of the whole page. */
-    CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && !b.t->links.v[0].linked);
+    CHECK(asked_exit(&b, led_to(&b, 0)) == FIRST_EXIT_ID && !b.t->links[0].linked);
     CHECK(place_of(&b, NEAR + 8).unit == 0 && place_of(&b, NEAR).unit == 0);
     CHECK(jump_table(&b, NEAR + 8, false) == b.config.guest.indirect);
     CHECK(jump_table(&b, NEAR + 8, true) == b.config.guest.landing);
@@ -1868,12 +1869,41 @@ static void dropped_code_is_asked_for_again(void)
     bench_close(&b);
 }
 
+/* Code that goes and comes back unchanged has the numbers it had, at another place in the cache; changed code has new ones. */
+static void what_comes_back_has_its_old_numbers(void)
+{
+    struct bench b;
+    u8 code[64];
+    TRANSLATE(&b, diamond, NEAR, EVENTS_memory);
+    memcpy(code, b.code, b.size);
+    b.code = code;
+    CHECK(ask(&b, NEAR + 8, BY_LINK) != 0);
+    struct place first = place_of(&b, NEAR + 8), now;
+    for (u32 round = 0; round < 6; round++) {
+        code[9] ^= 0x08; /* mov ecx, [rsi] becomes mov eax, [rsi], and back */
+        size_t units = b.table->units.n, exits = b.table->exits.n;
+        if (round & 2)
+            CHECK(translate_flush(b.t, &b.err));
+        else
+            translate_drop(b.t, NEAR, NEAR + 64);
+        CHECK(ask(&b, NEAR, BY_LINK) != 0 && ask(&b, NEAR + 8, BY_LINK) != 0);
+        now = place_of(&b, NEAR + 8);
+        CHECK_CASE((now.unit == first.unit) == (round % 2 == 1), "round %u", round);
+        CHECK_CASE(round == 0 || (b.table->units.n == units && b.table->exits.n == exits), "round %u", round);
+        CHECK(round & 2 || now.entry != first.entry);
+        const struct unit *u = &b.table->units.v[now.unit - 1];
+        CHECK(b.table->code.v[b.table->insns.v[u->insn0].bytes + 1] == code[9]);
+        CHECK_SOUND(&b);
+    }
+    bench_close(&b);
+}
+
 static void what_runs_on_into_dropped_code_is_dropped_with_it(void)
 {
     struct bench b;
     TRANSLATE(&b, straight, NEAR, EVENTS_memory);
     u64 next = b.table->exits.v[0].target;
-    CHECK(b.t->links.v[0].site == 0 && place_of(&b, next).unit);
+    CHECK(b.t->links[0].site == 0 && place_of(&b, next).unit);
     translate_drop(b.t, next, next + 1);
     CHECK(place_of(&b, next).unit == 0 && place_of(&b, NEAR).unit == 0);
     CHECK(ask(&b, NEAR, BY_LINK) != 0 && place_of(&b, next).unit != 0);
@@ -1916,8 +1946,8 @@ static void dropping_leaves_everything_sound(void)
                     ;
             }
             translate_drop(b.t, from + size / 4 * (u64)round, from + size / 4 * (u64)round + size / 8);
-            for (u32 i = 0; i < b.t->links.n; i++) {
-                const struct link *l = &b.t->links.v[i];
+            for (u32 i = 0; i < b.table->exits.n; i++) {
+                const struct link *l = &b.t->links[i];
                 struct place p = place_of(&b, b.table->exits.v[i].target ? b.table->exits.v[i].target : 1);
                 if (!l->site || !is_current(&b, i))
                     continue;
@@ -1942,8 +1972,8 @@ static void dropping_leaves_everything_sound(void)
 static void check_links(struct bench *b)
 {
     u32 linked = 0;
-    for (u32 i = 0; i < b->t->links.n; i++) {
-        const struct link *l = &b->t->links.v[i];
+    for (u32 i = 0; i < b->table->exits.n; i++) {
+        const struct link *l = &b->t->links[i];
         const struct unit_exit *x = &b->table->exits.v[i];
         if (!l->site)
             continue;
@@ -2108,6 +2138,7 @@ int main(void)
     the_return_address_is_pushed_as_the_program_has_it();
     the_program_can_look_up_where_an_exit_leads();
     dropped_code_is_asked_for_again();
+    what_comes_back_has_its_old_numbers();
     what_runs_on_into_dropped_code_is_dropped_with_it();
     a_unit_is_dropped_for_any_of_its_pages();
     our_own_code_translates_soundly();

@@ -233,17 +233,21 @@ static void stack_stores_are_not_trusted_near_the_stack(void)
 
 /* -- The full cache --------------------------------------------------------------------------- */
 
-/* Much more code than the cache holds: it goes on, ids go on, nothing of before is left. */
+/* Much more code than the cache holds: it goes on, and what comes back has the numbers it had. */
 static void a_full_cache_begins_anew(void)
 {
     struct translator *t = open("", 0, 256 << 10);
     volatile_to = CODE;
     u32 asked = 0;
-    for (u32 round = 0; round < 8; round++)
+    size_t units = 0;
+    for (u32 round = 0; round < 8; round++) {
         for (u32 i = 0; i < CODE_SIZE - 16; i += 2, asked++)
             CHECK(ask(t, i) != 0);
+        CHECK(round == 0 || t->table.units.n == units);
+        units = t->table.units.n;
+    }
     CHECK(t->stats.flushes > 2 && stops == t->stats.flushes);
-    CHECK(t->table.exits.n == t->first_exit + t->links.n && t->table.units.n > t->places.n / 2);
+    CHECK(t->table.units.n > t->places.n / 2);
     translator_free(t);
 }
 
