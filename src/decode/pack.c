@@ -10,11 +10,17 @@
 
 enum {
     RUN_LIMIT = 1 << 20,      /* entries of all columns: 16 MB in memory, a few MB in the file */
+    BYTES_LIMIT = 40 << 20,   /* and those that are bytes; together less than STORE_CHUNK_LIMIT */
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
+    ROWS_FIRST = 16, /* rows that a group has room for, at first and then */
+    ROWS_LIMIT = 256,
+    COPIED = 4, /* slots copied at a time */
     STATE_HEADER = RECORD_state << RECORD_ID_SHIFT | RECORD_state_slots,
 };
+
+enum pack_rsp { RSP_CONSTANT, RSP_CARRIED, RSP_IN_SLOT };
 
 static const u8 guest_slots[FIRST_EXIT_ID] = {
 #define RECORD(name, number, slots, what) [number] = slots,
@@ -22,19 +28,20 @@ static const u8 guest_slots[FIRST_EXIT_ID] = {
 #undef RECORD
 };
 
+typedef u32 u32_anywhere __attribute__((aligned(1), may_alias));
+typedef u64 u64_anywhere __attribute__((aligned(1), may_alias));
+
 /* -- The sequence of ids ----------------------------------------------------------------------- */
 
-static inline u32 *foreseen(struct pack_context *c)
+static inline u32 *foreseen(struct pack_context *c, struct pack_before b)
 {
-    u32 h = c->before[0] * 0x9e3779b1u ^ c->before[1] * 0x85ebca6bu ^ c->before[2] * 0xc2b2ae35u;
+    u32 h = b.id[0] * 0x9e3779b1u ^ b.id[1] * 0x85ebca6bu ^ b.id[2] * 0xc2b2ae35u;
     return &c->follow[h >> (32 - PACK_FOLLOW_BITS)];
 }
 
-static inline void went_on(struct pack_context *c, u32 id)
+static inline struct pack_before went_on(struct pack_before b, u32 id)
 {
-    c->before[2] = c->before[1];
-    c->before[1] = c->before[0];
-    c->before[0] = id;
+    return (struct pack_before){{id, b.id[0], b.id[1]}};
 }
 
 /* The ways on from an id; *ways is its place in the context. */
@@ -59,52 +66,6 @@ static u32 find_way(struct pack_ways *w, u32 id)
     return PACK_WAYS;
 }
 
-/* -- Records by group --------------------------------------------------------------------------- */
-
-typedef u32 u32_anywhere __attribute__((aligned(1), may_alias));
-typedef u64 u64_anywhere __attribute__((aligned(1), may_alias));
-
-/* Begin anew, with room for as many records as so many bytes can hold. */
-static void rows_clear(struct pack_rows *r, size_t size)
-{
-    size_t most = size / RECORD_SLOTS_AT + 1;
-    check(size < 1 << 24);
-    if (most > r->records.cap) {
-        (void)vec_grow(&r->records, most);
-        r->sorted = realloc(r->sorted, r->records.cap * sizeof *r->sorted);
-        check(r->sorted != NULL);
-    }
-    r->records.n = r->touched.n = 0;
-}
-
-static void rows_fini(struct pack_rows *r)
-{
-    vec_fini(&r->records);
-    vec_fini(&r->touched);
-    free(r->sorted);
-}
-
-static inline void rows_add(struct pack_rows *r, u32 group, size_t at, u32 slots)
-{
-    r->records.v[r->records.n++] = (struct pack_row){group, (u32)at << 8 | slots};
-}
-
-/* Sort them, keeping their order within each group. */
-static void rows_sort(struct pack_rows *r, struct pack_group *groups)
-{
-    u32 row = 0;
-    for (size_t i = 0; i < r->records.n; i++)
-        if (!groups[r->records.v[i].group].rows++)
-            vec_push(&r->touched, r->records.v[i].group);
-    for (size_t i = 0; i < r->touched.n; i++) {
-        struct pack_group *g = &groups[r->touched.v[i]];
-        g->row = row;
-        row += g->rows;
-    }
-    for (size_t i = 0; i < r->records.n; i++)
-        r->sorted[groups[r->records.v[i].group].row++] = r->records.v[i].at;
-}
-
 /* -- Packing: what an id means ----------------------------------------------------------------- */
 
 struct pack *pack_new(const struct unit_table *t)
@@ -126,20 +87,18 @@ void pack_free(struct pack *p)
     vec_fini(&p->groups);
     vec_fini(&p->exits);
     vec_fini(&p->ways);
-    rows_fini(&p->rows);
     vec_fini(&p->context->ways);
     free(p->context);
     free(p);
 }
 
 /* A group and its columns; its number, + 1. */
-static u32 add_group(struct pack *p, u32 number, u32 n, u32 least)
+static u32 add_group(struct pack *p, u32 number, u32 n)
 {
     u32 column = (u32)p->columns.n;
     if (n)
         memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
-    vec_push(&p->groups,
-             ((struct pack_group){.number = number, .column = column, .n = n, .least = least}));
+    vec_push(&p->groups, ((struct pack_group){.number = number, .column = column, .n = n}));
     return (u32)p->groups.n;
 }
 
@@ -149,19 +108,21 @@ static void meet_unit(struct pack *p, u32 unit)
     const struct unit_table *t = p->table;
     const struct unit *u = &t->units.v[unit];
     const struct unit_exit *x = &t->exits.v[u->exit0];
-    u32 most = 0, least = UINT32_MAX;
+    u32 most = 0;
     for (u32 i = 0; i < u->n_exits; i++) {
         most = MAX(most, (u32)x[i].slots);
-        least = MIN(least, (u32)x[i].slots);
     }
-    u32 group = add_group(p, FIRST_EXIT_ID + unit, most, least);
+    u32 group = add_group(p, FIRST_EXIT_ID + unit, most);
     for (u32 i = 0; i < u->n_exits; i++)
         p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
             (struct pack_exit){.rsp_disp = x[i].rsp_disp,
                                .group = group,
                                .insns = x[i].insns,
                                .slots = x[i].slots,
-                               .rsp_term = x[i].rsp_term,
+                               .rsp_is = x[i].rsp_term == TERM_RSP    ? RSP_CARRIED
+                                         : x[i].rsp_term < x[i].slots ? RSP_IN_SLOT
+                                                                      : RSP_CONSTANT,
+                               .rsp_at = x[i].rsp_term < x[i].slots ? 8 * x[i].rsp_term : -8,
                                .plain = x[i].kind == EXIT_DIRECT || x[i].kind == EXIT_INDIRECT};
 }
 
@@ -189,36 +150,35 @@ static const char *meet(struct pack *p, u32 id)
         meet_unit(p, p->table->exits.v[id - FIRST_EXIT_ID].unit);
         return NULL;
     }
-    u32 slots = guest_slots[id], least = id == RECORD_partial ? 0 : slots;
+    u32 slots = guest_slots[id];
     if (slots == 0)
         return "has an unknown number";
-    u32 group = add_group(p, id, slots, least);
+    u32 group = add_group(p, id, slots);
     p->exits.v[id] = (struct pack_exit){.group = group, .slots = (u8)slots};
     return NULL;
 }
 
 /* -- Packing: one record ----------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void put_new_id(struct pack *p, u32 id)
+static __attribute__((noinline)) void put_new_id(struct pack *p, u32 before, u32 id)
 {
-    struct pack_context *c = p->context;
-    u32 way = find_way(ways_of(c, &p->ways.v[c->before[0]]), id);
+    u32 way = find_way(ways_of(p->context, &p->ways.v[before]), id);
     column_put_plain(&p->shared, &p->runs, p->run);
     column_put_plain(&p->shared, &p->codes,
-                     way < PACK_WAYS ? way : CODE_NEW + zigzag((u64)id - c->before[0]));
+                     way < PACK_WAYS ? way : CODE_NEW + zigzag((u64)id - before));
     p->run = 0;
 }
 
-static inline void put_id(struct pack *p, u32 id)
+static inline struct pack_before put_id(struct pack *p, struct pack_before before, u32 id)
 {
-    u32 *next = foreseen(p->context);
+    u32 *next = foreseen(p->context, before);
     if (*next == id) {
         p->run++;
     } else {
-        put_new_id(p, id);
+        put_new_id(p, before.id[0], id);
         *next = id;
     }
-    went_on(p->context, id);
+    return went_on(before, id);
 }
 
 /* The program may write to its buffers while we read them: what is checked must be what is used. */
@@ -232,14 +192,11 @@ static inline u64 slot(const u8 *slots, u32 i)
     return ((const u64_anywhere *)(const void *)slots)[i];
 }
 
-static inline void carry(struct pack *p, const struct pack_exit *x, const u8 *slots)
+/* rsp behind a record; `in_slot` is what stands where rsp_at says. */
+static inline u64 rsp_after(const struct pack_exit *x, u64 rsp, u64 in_slot)
 {
-    u64 term = x->rsp_term == TERM_RSP  ? p->rsp
-               : x->rsp_term < x->slots ? slot(slots, x->rsp_term)
-                                        : 0;
-    p->rsp = term + (u64)x->rsp_disp;
-    p->dropping = x->plain;
-    p->head.instructions += x->insns;
+    u64 carried = -(u64)(x->rsp_is == RSP_CARRIED), found = -(u64)(x->rsp_is == RSP_IN_SLOT);
+    return ((rsp & carried) | (in_slot & found)) + (u64)x->rsp_disp;
 }
 
 /* Note what a guest record tells besides its slots. */
@@ -271,8 +228,56 @@ static bool is_redundant(struct pack *p, const u8 *slots)
     return true;
 }
 
-/* Take a record, all but its slots: these are put down for later. */
-static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n, size_t at)
+/* -- Packing: rows ----------------------------------------------------------------------------- */
+
+/* The slots of the rows at hand go to the columns. With several exits, not every row has every slot. */
+static void put_rows(struct pack *p, struct pack_group *g)
+{
+    u64 numbers[COLUMN_BEFORE + ROWS_LIMIT], *x = numbers + COLUMN_BEFORE;
+    u32 rows = (u32)(g->count - g->counts);
+    for (u32 k = 0; k < g->n && rows; k++) {
+        u32 n = 0;
+        const u64 *slots = g->rows + k;
+        for (u32 i = 0; i < rows; i++, slots += g->n) {
+            x[n] = *slots;
+            n += k < g->counts[i];
+        }
+        column_put_all(&p->shared, &p->columns.v[g->column + k], x, n);
+    }
+    g->next = g->rows;
+    g->count = g->counts;
+}
+
+/* There is room for one more row, and for what copying it touches behind it. */
+static void make_room(struct pack *p, struct pack_group *g)
+{
+    put_rows(p, g);
+    if (g->room == ROWS_LIMIT)
+        return;
+    g->room = g->room ? ROWS_LIMIT : ROWS_FIRST;
+    g->rows = arena_alloc(&p->shared.arena, (g->room * MAX(g->n, 1u) + COPIED) * sizeof *g->rows);
+    g->counts = arena_alloc(&p->shared.arena, g->room);
+    g->next = g->rows;
+    g->count = g->counts;
+    g->end = g->rows + g->room * MAX(g->n, 1u);
+}
+
+/* A row without slots leaves no trace: the next one goes to the same place. */
+static inline u64 *add_row(struct pack *p, struct pack_group *g, u32 slots)
+{
+    if (g->next == g->end)
+        make_room(p, g);
+    u64 *row = g->next;
+    *g->count = (u8)slots;
+    g->count += slots != 0;
+    g->next = row + (slots ? g->n : 0);
+    return row;
+}
+
+/* -- Packing: a buffer ------------------------------------------------------------------------- */
+
+/* Any record, with all checks. */
+static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
 {
     if (id >= p->exits.n || !p->exits.v[id].group) {
         const char *fault = meet(p, id);
@@ -282,64 +287,59 @@ static inline const char *take_record(struct pack *p, u32 id, const u8 *slots, u
     const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    rows_add(&p->rows, x->group - 1, at, n);
-    put_id(p, id);
-    if (id < FIRST_EXIT_ID)
+    memcpy(add_row(p, &p->groups.v[x->group - 1], n), slots, 8 * (size_t)n);
+    p->context->before = put_id(p, p->context->before, id);
+    if (id < FIRST_EXIT_ID) {
         take_guest_record(p, id, slots, n);
-    else
-        carry(p, x, slots);
+    } else {
+        p->rsp = rsp_after(x, p->rsp, x->rsp_is == RSP_IN_SLOT ? slot(slots + x->rsp_at, 0) : 0);
+        p->dropping = x->plain;
+        p->head.instructions += x->insns;
+    }
     p->head.records++;
     p->head.bytes += RECORD_SLOTS_AT + 8 * (u64)n;
     return NULL;
 }
 
-/* -- Packing: a buffer ------------------------------------------------------------------------- */
-
-/* Slot k of these records goes to the column. With `all`, each of them has it. As column_put, with the column's state in
- * registers. */
-static inline void put_rows(struct pack *p, struct column *c, const u8 *data, const u32 *rows,
-                            u32 n, u32 k, bool all)
+/* Records of exits that were met before, as many as there are in a row: the same as take_record, without its branches. What is
+ * copied is a few slots more than there are, so this stops short of the end. Returns where it stopped. */
+static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
 {
-    u64 last = c->last, open = c->step;
-    u32 count = c->count;
-    for (u32 i = 0; i < n; i++) {
-        if (!all && k >= (rows[i] & 0xff))
-            continue;
-        u64 x = slot(data + (rows[i] >> 8), k), step = x - last;
-        last = x;
-        if (step != open) {
-            c->step = open;
-            c->count = count;
-            if (count)
-                column_close_run(&p->shared, c);
-            open = step;
-            count = 0;
-        }
-        count++;
+    const struct pack_exit *exits = p->exits.v, *x = NULL;
+    size_t n_exits = p->exits.n, began = at;
+    struct pack_before before = p->context->before;
+    u64 rsp = p->rsp, instructions = 0, records = 0;
+    while (at + RECORD_SLOTS_AT + 8 * RECORD_SLOT_LIMIT <= size) {
+        u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
+            n = header & RECORD_SLOT_LIMIT;
+        const u8 *slots = data + at + RECORD_SLOTS_AT;
+        if (id < FIRST_EXIT_ID || id >= n_exits || !exits[id].group || exits[id].slots != n)
+            break;
+        x = &exits[id];
+        u64 *row = add_row(p, &p->groups.v[x->group - 1], n);
+        for (u32 i = 0; i < n; i += COPIED)
+            memcpy(row + i, slots + 8 * i, COPIED * sizeof *row);
+        before = put_id(p, before, id);
+        rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
+        instructions += x->insns;
+        records++;
+        at += RECORD_SLOTS_AT + 8 * (size_t)n;
     }
-    c->last = last;
-    c->step = open;
-    c->count = count;
+    if (x) {
+        p->context->before = before;
+        p->rsp = rsp;
+        p->dropping = x->plain;
+        p->head.instructions += instructions;
+        p->head.records += records;
+        p->head.bytes += at - began;
+    }
+    return at;
 }
 
-static void put_group(struct pack *p, struct pack_group *g, const u8 *data)
-{
-    const u32 *rows = &p->rows.sorted[g->row - g->rows];
-    struct column *c = &p->columns.v[g->column];
-    for (u32 k = 0; k < g->least; k++)
-        put_rows(p, &c[k], data, rows, g->rows, k, true);
-    for (u32 k = g->least; k < g->n; k++)
-        put_rows(p, &c[k], data, rows, g->rows, k, false);
-    g->rows = 0;
-}
-
-/* First the sequence of records, then, group by group, their slots: a column is at hand only once in each buffer, and what
- * is not foreseen in one does not hold up the others. */
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
 {
     const char *fault = NULL;
-    rows_clear(&p->rows, size);
-    for (size_t at = 0; at + RECORD_SLOTS_AT <= size;) {
+    for (size_t at = 0; at + RECORD_SLOTS_AT <= size && !fault;) {
         u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
             n = header & RECORD_SLOT_LIMIT;
         size_t length = RECORD_SLOTS_AT + 8 * (size_t)n;
@@ -351,20 +351,18 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
         else if (!p->head.records && id != RECORD_state)
             fault = "stands at the beginning and is no state record";
         else if (at || header != STATE_HEADER || !is_redundant(p, slots))
-            fault = take_record(p, id, slots, n, at + RECORD_SLOTS_AT);
-        if (fault)
-            break;
+            fault = take_record(p, id, slots, n);
         at += length;
+        if (!fault)
+            at = take_known(p, data, at, size);
     }
-    rows_sort(&p->rows, p->groups.v);
-    for (size_t i = 0; i < p->rows.touched.n; i++)
-        put_group(p, &p->groups.v[p->rows.touched.v[i]], data);
     return fault ? err_set(e, "a record %s", fault) : 0;
 }
 
 bool pack_is_full(const struct pack *p)
 {
-    return p->shared.n_runs >= RUN_LIMIT || p->head.records >= RECORDS_LIMIT;
+    return p->shared.n_runs >= RUN_LIMIT || p->shared.n_bytes >= BYTES_LIMIT ||
+           p->head.records >= RECORDS_LIMIT;
 }
 
 /* -- Packing: the contents --------------------------------------------------------------------- */
@@ -402,6 +400,8 @@ static void store_groups(struct pack *p, struct store_bytes *to)
 
 void pack_store(struct pack *p, struct store_bytes *to)
 {
+    for (size_t i = 0; i < p->groups.n; i++)
+        put_rows(p, &p->groups.v[i]);
     column_put_plain(&p->shared, &p->runs, p->run);
     memcpy(vec_grow(to, HEAD_BYTES), &p->head, HEAD_BYTES);
     column_store_sized(&p->shared, &p->runs, to);
@@ -425,7 +425,7 @@ const char *unpack_head(const u8 *bytes, size_t size, struct pack_head *head)
 static const char *read_group(struct unpack *u, u64 number, u64 n, struct column_reader *sizes,
                               const u8 **at, const u8 *end)
 {
-    vec_push(&u->groups, ((struct pack_group){
+    vec_push(&u->groups, ((struct unpack_group){
                              .number = (u32)number, .column = (u32)u->columns.n, .n = (u32)n}));
     u->group_of[number] = (u32)u->groups.n;
     for (u64 i = 0; i < n; i++) {
@@ -484,7 +484,8 @@ void unpack_end(struct unpack *u)
     arena_fini(&u->arena);
     vec_fini(&u->columns);
     vec_fini(&u->groups);
-    rows_fini(&u->rows);
+    vec_fini(&u->touched);
+    vec_fini(&u->numbers);
     free(u->group_of);
     free(u->exits);
     free(u->ways);
@@ -503,8 +504,9 @@ static u32 get_new_id(struct unpack *u)
     u64 code;
     if (!column_get(&u->codes, &u->arena, &code))
         return 0;
-    struct pack_ways *w = ways_of(c, &u->ways[c->before[0]]);
-    u64 id = code < PACK_WAYS ? w->id[code] : c->before[0] + unzigzag(code - CODE_NEW);
+    u32 before = c->before.id[0];
+    struct pack_ways *w = ways_of(c, &u->ways[before]);
+    u64 id = code < PACK_WAYS ? w->id[code] : before + unzigzag(code - CODE_NEW);
     if (id == 0 || id >= FIRST_EXIT_ID + (u64)u->n_exits)
         return 0;
     if (code >= PACK_WAYS)
@@ -512,16 +514,38 @@ static u32 get_new_id(struct unpack *u)
     return (u32)id;
 }
 
-static u32 get_id(struct unpack *u)
+/* Ids that come as foreseen. Each waits for the one before it: nothing else may be in the way. */
+static void follow(struct pack_context *c, u32 *ids, u32 n)
+{
+    struct pack_before before = c->before;
+    for (u32 i = 0; i < n; i++) {
+        ids[i] = *foreseen(c, before);
+        before = went_on(before, ids[i]);
+    }
+    c->before = before;
+}
+
+/* The next ids, as many as there is room for; 0 where the sequence is bad. */
+static void get_ids(struct unpack *u)
 {
     struct pack_context *c = u->context;
-    u32 *next = foreseen(c), id = *next;
-    if (u->run)
-        u->run--;
-    else if (!(id = *next = get_new_id(u)) || !column_get(&u->runs, &u->arena, &u->run))
-        return 0;
-    went_on(c, id);
-    return id;
+    u32 limit = (u32)MIN(u->head.records - u->done, (u64)UNPACK_IDS);
+    u->next_id = u->n_ids = 0;
+    while (u->n_ids < limit) {
+        u32 n = (u32)MIN(u->run, (u64)(limit - u->n_ids)), *id;
+        follow(c, u->ids + u->n_ids, n);
+        u->run -= n;
+        u->n_ids += n;
+        if (u->n_ids == limit)
+            return;
+        id = &u->ids[u->n_ids++];
+        *id = *foreseen(c, c->before) = get_new_id(u);
+        c->before = went_on(c->before, *id);
+        if (!*id || !column_get(&u->runs, &u->arena, &u->run)) {
+            *id = 0;
+            return;
+        }
+    }
 }
 
 static const char *meet_packed(struct unpack *u, u32 id)
@@ -536,32 +560,45 @@ static const char *meet_packed(struct unpack *u, u32 id)
     return NULL;
 }
 
-/* The opposite of put_rows; false if the column ends too early. */
-static bool get_rows(struct unpack *u, struct column_reader *c, u8 *to, const u32 *rows, u32 n,
-                     u32 k)
+static void more_rows(struct unpack *u, struct unpack_group *g)
 {
-    for (u32 i = 0; i < n; i++) {
-        u64 x;
-        if (k >= (rows[i] & 0xff))
-            continue;
-        if (!column_get(c, &u->arena, &x))
-            return false;
-        ((u64_anywhere *)(void *)(to + (rows[i] >> 8)))[k] = x;
-    }
-    return true;
+    u32 room = g->room ? 2 * g->room : ROWS_FIRST,
+        *rows = arena_alloc(&u->arena, room * sizeof *rows);
+    if (g->n_rows)
+        memcpy(rows, g->rows, g->n_rows * sizeof *rows);
+    g->rows = rows;
+    g->room = room;
 }
 
-static bool get_group(struct unpack *u, struct pack_group *g, u8 *to)
+/* The slots of a record are filled in later, together with those of others of its group. */
+static inline void note_row(struct unpack *u, u32 group, size_t at, u32 slots)
 {
-    const u32 *rows = &u->rows.sorted[g->row - g->rows];
-    bool good = true;
-    for (u32 k = 0; k < g->n && good; k++) {
-        struct column_reader c = u->columns.v[g->column + k];
-        good = get_rows(u, &c, to, rows, g->rows, k);
-        u->columns.v[g->column + k] = c;
+    struct unpack_group *g = &u->groups.v[group];
+    if (!g->n_rows)
+        vec_push(&u->touched, group);
+    if (g->n_rows == g->room)
+        more_rows(u, g);
+    g->rows[g->n_rows++] = (u32)at << 8 | slots;
+}
+
+/* The opposite of put_rows; false if a column ends too early. */
+static bool get_rows(struct unpack *u, struct unpack_group *g, u8 *to)
+{
+    u64 *x = vec_grow(&u->numbers, g->n_rows);
+    u->numbers.n = 0;
+    for (u32 k = 0; k < g->n; k++) {
+        u32 n = 0;
+        for (u32 i = 0; i < g->n_rows; i++)
+            n += k < (g->rows[i] & 0xff);
+        if (!column_get_all(&u->columns.v[g->column + k], &u->arena, x, n))
+            return false;
+        const u64 *next = x;
+        for (u32 i = 0; i < g->n_rows; i++)
+            if (k < (g->rows[i] & 0xff))
+                ((u64_anywhere *)(void *)(to + (g->rows[i] >> 8)))[k] = *next++;
     }
-    g->rows = 0;
-    return good;
+    g->n_rows = 0;
+    return true;
 }
 
 /* All records are out: nothing may be left. */
@@ -577,7 +614,9 @@ static const char *left_over(const struct unpack *u)
 /* The next record's header; its slots are put down for later. NULL, or what is wrong. */
 static const char *next_record(struct unpack *u, u8 *to, size_t *at)
 {
-    u32 id = get_id(u);
+    if (u->next_id == u->n_ids)
+        get_ids(u);
+    u32 id = u->ids[u->next_id++];
     u64 n;
     if (!id)
         return "has a bad sequence of records";
@@ -592,7 +631,7 @@ static const char *next_record(struct unpack *u, u8 *to, size_t *at)
     if (id == RECORD_partial && (!column_get(&u->lengths, &u->arena, &n) || n > RECORD_SLOT_LIMIT))
         return "has a partial record without a length";
     *(u32_anywhere *)(void *)(to + *at) = id << RECORD_ID_SHIFT | (u32)n;
-    rows_add(&u->rows, u->exits[id].group - 1, *at + RECORD_SLOTS_AT, (u32)n);
+    note_row(u, u->exits[id].group - 1, *at + RECORD_SLOTS_AT, (u32)n);
     *at += RECORD_SLOTS_AT + 8 * n;
     u->done++;
     return NULL;
@@ -602,13 +641,13 @@ s64 unpack_some(struct unpack *u, u8 *to, size_t room, const char **fault)
 {
     size_t at = 0;
     *fault = NULL;
-    rows_clear(&u->rows, room);
+    check(room < 1 << 24);
     while (u->done < u->head.records && room - at >= RECORD_LIMIT && !*fault)
         *fault = next_record(u, to, &at);
-    rows_sort(&u->rows, u->groups.v);
-    for (size_t i = 0; i < u->rows.touched.n && !*fault; i++)
-        if (!get_group(u, &u->groups.v[u->rows.touched.v[i]], to))
+    for (size_t i = 0; i < u->touched.n && !*fault; i++)
+        if (!get_rows(u, &u->groups.v[u->touched.v[i]], to))
             *fault = "has a column that ends too early";
+    u->touched.n = 0;
     if (!at && !*fault)
         *fault = left_over(u);
     return *fault ? -1 : (s64)at;

@@ -29,30 +29,12 @@ struct pack_ways {
 /* What was seen of the sequence of ids. Both sides keep it alike. */
 enum { PACK_FOLLOW_BITS = 16 };
 struct pack_context {
-    u32 before[3]; /* the latest id first */
+    struct pack_before {
+        u32 id[3]; /* the latest first */
+    } before;
     /* By the hash of `before`: what came next when it last did not come as foreseen. */
     u32 follow[1 << PACK_FOLLOW_BITS];
     VEC(struct pack_ways) ways;
-};
-
-/* The columns of one unit, or of a kind of guest record. */
-struct pack_group {
-    u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
-    u32 column, n;
-    u32 least; /* slots that all its records have */
-    u32 rows;  /* records at hand */
-    u32 row;   /* behind the last of them in pack_rows.sorted */
-};
-
-/* Records at hand, in their order and by group. */
-struct pack_rows {
-    VEC(struct pack_row {
-        u32 group;
-        u32 at; /* where its slots are, << 8 | how many */
-    })
-    records;
-    u32 *sorted;      /* `at` of each; room for as many as `records` has */
-    VEC(u32) touched; /* the groups that are among them */
 };
 
 /* -- Packing ----------------------------------------------------------------------------------- */
@@ -63,7 +45,20 @@ struct pack_exit {
     u32 group : 31; /* + 1; 0 if the id was not seen yet */
     u32 plain : 1;  /* what follows it needs no state record */
     u16 insns;
-    u8 slots, rsp_term;
+    u8 slots;
+    u8 rsp_is;  /* enum pack_rsp */
+    s32 rsp_at; /* where the slot is that rsp comes from, in bytes behind the header */
+};
+
+/* The columns of one unit, or of a kind of guest record. */
+struct pack_group {
+    u64 *next, *end; /* where the next row goes, and where there is no more room */
+    u8 *count;       /* slots of the next row; the others of its n mean nothing */
+    u32 n, column;
+    u64 *rows;
+    u8 *counts;
+    u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
+    u32 room;   /* rows */
 };
 
 struct pack {
@@ -80,7 +75,6 @@ struct pack {
     u64 rsp, fs, gs;             /* as the decoder would carry them */
     bool dropping; /* rsp and its like are known, and nothing asks for a state record */
     struct pack_context *context;
-    struct pack_rows rows; /* of the buffer being packed */
 };
 
 /* The table may grow while records that use it are packed, but its arrays must not move. */
@@ -101,6 +95,16 @@ struct unpack_exit {
     u32 slots;
 };
 
+struct unpack_group {
+    u32 number; /* as in struct pack_group */
+    u32 column, n;
+    /* Records whose slots are to be filled in: where these are, << 8 | how many. */
+    u32 *rows;
+    u32 n_rows, room;
+};
+
+enum { UNPACK_IDS = 1024 };
+
 struct unpack {
     const struct unit_table *table;
     u32 n_exits;
@@ -108,14 +112,16 @@ struct unpack {
     u64 done; /* records given out */
     struct arena arena;
     VEC(struct column_reader) columns;
-    VEC(struct pack_group) groups;
+    VEC(struct unpack_group) groups;
     u32 *group_of; /* by group number: which it is, + 1 */
     struct unpack_exit *exits;
     u32 *ways; /* as in struct pack */
     struct column_reader runs, codes, lengths;
-    u64 run; /* ids that come as foreseen before one that does not */
+    u64 run;                             /* ids that come as foreseen before one that does not */
+    u32 ids[UNPACK_IDS], n_ids, next_id; /* of the next records */
     struct pack_context *context;
-    struct pack_rows rows;
+    VEC(u32) touched; /* groups that have rows */
+    VEC(u64) numbers; /* of one column, for its rows */
 };
 
 /* Read the head alone. */

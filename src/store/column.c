@@ -10,12 +10,14 @@
 #include "base/number.h"
 #include "base/vec.h"
 
+#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     FIRST_RUNS = 4,
     FIRST_FOLD = 1024,  /* entries before the first attempt to fold */
+    RETIRE = 1 << 15,   /* entries that become bytes */
     LONG_MATCH = 48,    /* entries that come back in a row and are no chance */
     JOIN_REACH = 16,    /* items that are looked back upon for a loop that goes on */
     SETTLE_LIMIT = 256, /* entries in the body of a loop that is moved */
@@ -37,19 +39,78 @@ static void grow(struct columns *s, struct column *c)
 
 static void fold(struct column *c);
 
+static void retire(struct columns *s, struct column *c);
+
 void column_make_room(struct columns *s, struct column *c)
 {
     /* What folding has not made smaller is tried again when there is four times as much of it. */
     if (c->n >= FIRST_FOLD && (c->regular || __builtin_ctz(c->n) % 2 == 0))
         fold(c);
+    if (c->n >= RETIRE)
+        retire(s, c);
     if (2 * c->n >= c->cap)
         grow(s, c);
+}
+
+/* Which of the n <= 64 numbers do not differ from the one before as that does from the one before it? */
+static u64 find_ends_scalar(const u64 *x, u32 n)
+{
+    u64 ends = 0;
+    for (u32 i = 0; i < n; i++)
+        ends |= (u64)(x[i] - x[(s32)i - 1] != x[(s32)i - 1] - x[(s32)i - 2]) << i;
+    return ends;
+}
+
+__attribute__((target("avx2"))) static u64 find_ends_avx2(const u64 *x, u32 n)
+{
+    u64 same = 0;
+    u32 i = 0;
+    for (; i + 4 <= n; i += 4) {
+        __m256i a = _mm256_loadu_si256((const void *)&x[i]),
+                b = _mm256_loadu_si256((const void *)(&x[i] - 1)),
+                c = _mm256_loadu_si256((const void *)(&x[i] - 2));
+        __m256i equal = _mm256_cmpeq_epi64(_mm256_sub_epi64(a, b), _mm256_sub_epi64(b, c));
+        same |= (u64)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << i;
+    }
+    u64 rest = i < n ? find_ends_scalar(x + i, n - i) << i : 0;
+    u64 looked_at = i < 64 ? (1ull << i) - 1 : ~0ull;
+    return (~same & looked_at) | rest;
+}
+
+static u64 find_ends(const u64 *x, u32 n)
+{
+    return __builtin_cpu_supports("avx2") ? find_ends_avx2(x, n) : find_ends_scalar(x, n);
+}
+
+void column_put_all(struct columns *s, struct column *c, u64 *x, u32 n)
+{
+    if (!n)
+        return;
+    x[-1] = c->last;
+    x[-2] = c->last - c->step;
+    c->last = x[n - 1];
+    if (!c->count) { /* the very first */
+        c->step = x[0] - x[-1];
+        x[-2] = x[-1] - c->step;
+    }
+    for (; n; x += MIN(n, 64u), n -= MIN(n, 64u)) {
+        u32 from = 0;
+        for (u64 ends = find_ends(x, MIN(n, 64u)); ends; ends &= ends - 1) {
+            u32 end = (u32)__builtin_ctzll(ends);
+            c->count += end - from;
+            column_close_run(s, c);
+            c->step = x[end] - x[(s32)end - 1];
+            from = end;
+        }
+        c->count += MIN(n, 64u) - from;
+    }
 }
 
 void columns_fini(struct columns *s)
 {
     arena_fini(&s->arena);
-    s->n_runs = 0;
+    vec_fini(&s->scratch);
+    s->n_runs = s->n_bytes = 0;
 }
 
 /* -- Folding ----------------------------------------------------------------------------------- */
@@ -355,6 +416,7 @@ static void fold(struct column *c)
 /* -- Storing ----------------------------------------------------------------------------------- */
 
 enum { TAG_ONE, TAG_RUN, TAG_LOOP, TAG_BITS = 2, FIRST_BITS = 5 };
+enum { LONGEST = 20 }; /* bytes of an entry */
 
 /* A tag, and in the same bytes a number. */
 static u8 *put_tagged(u8 *p, u32 tag, u64 x)
@@ -374,19 +436,40 @@ static u8 *put_run(u8 *p, const struct column_run *r)
     return number_put(put_tagged(p, TAG_RUN, zigzag(r->step)), r->count - 2);
 }
 
-void column_store(struct columns *s, struct column *c, struct store_bytes *to)
+static void put_runs(const struct column *c, struct store_bytes *to)
 {
-    enum { LONGEST = 16 };
-    if (c->count)
-        column_close_run(s, c);
-    if (!c->n)
-        return;
-    fold(c);
     (void)vec_grow(to, (size_t)c->n * LONGEST);
     u8 *p = to->v + to->n - (size_t)c->n * LONGEST;
     for (u32 i = 0; i < c->n; i++)
         p = put_run(p, &c->runs[i]);
     to->n = (size_t)(p - to->v);
+}
+
+/* So many entries will not be folded any more. As bytes they take a fraction of the memory, so that a chunk may hold enough of
+ * them for zstd to find what comes back after long. */
+static void retire(struct columns *s, struct column *c)
+{
+    s->scratch.n = 0;
+    put_runs(c, &s->scratch);
+    struct column_part *x = arena_alloc(&s->arena, sizeof *x + s->scratch.n);
+    *x = (struct column_part){.n = s->scratch.n};
+    memcpy(x->bytes, s->scratch.v, x->n);
+    *(c->parts ? &c->last_part->next : &c->parts) = x;
+    c->last_part = x;
+    s->n_bytes += x->n;
+    c->n = 0;
+}
+
+void column_store(struct columns *s, struct column *c, struct store_bytes *to)
+{
+    if (c->count)
+        column_close_run(s, c);
+    for (const struct column_part *x = c->parts; x; x = x->next)
+        memcpy(vec_grow(to, x->n), x->bytes, x->n);
+    if (!c->n)
+        return;
+    fold(c);
+    put_runs(c, to);
 }
 
 void column_store_sized(struct columns *s, struct column *c, struct store_bytes *to)
@@ -501,6 +584,62 @@ bool column_refill(struct column_reader *r, struct arena *a)
             r->refused = true;
             r->left = 0;
         }
+    }
+    return true;
+}
+
+/* The seven low bits of each byte, side by side. */
+static u64 join_sevens(u64 x)
+{
+    x = (x & 0x007f007f007f007f) | (x & 0x7f007f007f007f00) >> 1;
+    x = (x & 0x00003fff00003fff) | (x & 0x3fff00003fff0000) >> 2;
+    return (x & 0x000000000fffffff) | (x & 0x0fffffff00000000) >> 4;
+}
+
+/* What irregular columns are made of: entries of one number each, of at most eight bytes. As many as there are in a row, up
+ * to n; how many they were. Tag and difference of such an entry are one number as base/number.h has it. */
+static u32 take_ones(struct column_reader *r, u64 *numbers, u32 n)
+{
+    struct column_level *l = r->depth ? &r->levels[r->depth - 1] : NULL;
+    const u8 *at = r->at;
+    u64 last = r->last;
+    u32 i = 0;
+    n = l ? MIN(n, l->left) : n;
+    for (; i < n && r->end - at >= 8; i++) {
+        u64 x;
+        memcpy(&x, at, sizeof x);
+        u64 stop = ~x & 0x8080808080808080;
+        if ((x & 3) != TAG_ONE || !stop)
+            break;
+        x &= stop ^ (stop - 1); /* up to the last byte of this one */
+        last += unzigzag(join_sevens(x & 0x7f7f7f7f7f7f7f7f) >> TAG_BITS);
+        numbers[i] = last;
+        at += ((u32)__builtin_ctzll(stop) >> 3) + 1;
+    }
+    if (l)
+        l->left -= i;
+    r->last = last;
+    r->at = at;
+    return i;
+}
+
+bool column_get_all(struct column_reader *r, struct arena *a, u64 *numbers, u32 n)
+{
+    while (n) {
+        if (!r->left) {
+            u32 ones = take_ones(r, numbers, n);
+            numbers += ones;
+            n -= ones;
+            if (n && !column_refill(r, a))
+                return false;
+        }
+        u32 m = MIN(r->left, n);
+        for (u32 i = 0; i < m; i++)
+            numbers[i] = r->last + (i + 1) * r->step;
+        r->last += m * r->step;
+        r->left -= m;
+        numbers += m;
+        n -= m;
     }
     return true;
 }

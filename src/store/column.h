@@ -29,7 +29,16 @@ struct column_run {
 /* What columns that are made and stored together share. */
 struct columns {
     struct arena arena;
-    u64 n_runs; /* entries they have room for together: what they cost in memory, and about in the file */
+    u64 n_runs;  /* entries they have room for together: what they cost in memory */
+    u64 n_bytes; /* of those that are bytes already */
+    struct store_bytes scratch;
+};
+
+/* Entries that are as they will stand in the file. */
+struct column_part {
+    struct column_part *next;
+    size_t n;
+    u8 bytes[];
 };
 
 struct column {
@@ -39,6 +48,7 @@ struct column {
     u32 n, cap;   /* entries */
     bool regular; /* folding has paid */
     struct column_run *runs;
+    struct column_part *parts, *last_part; /* what was before them, oldest first */
 };
 
 /* Make room for an entry: fold, or take more memory. */
@@ -76,6 +86,10 @@ static inline void column_put(struct columns *s, struct column *c, u64 number)
     column_put_plain(s, c, number - last);
 }
 
+/* Many numbers at once; there must be room for COLUMN_BEFORE more in front of them. */
+enum { COLUMN_BEFORE = 2 };
+void column_put_all(struct columns *s, struct column *c, u64 *numbers, u32 n);
+
 /* Append a number as base/number.h has it. */
 void bytes_put_number(struct store_bytes *b, u64 number);
 
@@ -109,6 +123,9 @@ bool column_reader_sized(struct column_reader *r, const u8 **at, const u8 *end, 
 bool column_refill(struct column_reader *r, struct arena *a);
 /* Is nothing left? */
 bool column_is_spent(const struct column_reader *r);
+
+/* The next n numbers of a column that is not plain; false if it has fewer. */
+bool column_get_all(struct column_reader *r, struct arena *a, u64 *numbers, u32 n);
 
 /* The next number; false as column_refill. The arena is where loops keep their place. */
 static inline bool column_get(struct column_reader *r, struct arena *a, u64 *number)

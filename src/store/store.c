@@ -14,7 +14,8 @@
 
 static const char file_magic[8] = "GAITTRC";
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
-#define ZSTD_LEVEL  3 /* columns are small: a better level costs the time of a few bytes */
+enum { LONG_FROM = 4 << 20, LONG_LOG2 = 26 };
+#define ZSTD_LEVEL 3 /* columns are small: a better level costs the time of a few bytes */
 
 struct file_header {
     char magic[8];
@@ -62,7 +63,11 @@ void store_press(struct store_press *p, const void *data, size_t size)
     check(p->zstd != NULL);
     bytes_resize(&p->chunk, STORE_CHUNK_HEADER + room);
     u8 *stored = p->chunk.v + STORE_CHUNK_HEADER;
-    size_t n = ZSTD_compressCCtx(p->zstd, stored, room, data, size, ZSTD_LEVEL);
+    /* Where there is much of it, it may be that an iteration of the program comes back, megabytes later. */
+    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_enableLongDistanceMatching, size >= LONG_FROM);
+    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_windowLog, size >= LONG_FROM ? LONG_LOG2 : 0);
+    size_t n = ZSTD_compress2(p->zstd, stored, room, data, size);
     bool smaller = !ZSTD_isError(n) && n < size;
     if (!smaller && size)
         memcpy(stored, data, size);
@@ -132,7 +137,8 @@ int store_writer_open(struct store_writer *w, const char *path, struct err *e)
 
 int store_writer_reopen(struct store_writer *w, const char *path, u64 at, u64 chunks, struct err *e)
 {
-    *w = (struct store_writer){.fd = open(path, O_WRONLY | O_CLOEXEC), .at = at, .sequence = chunks};
+    *w =
+        (struct store_writer){.fd = open(path, O_WRONLY | O_CLOEXEC), .at = at, .sequence = chunks};
     if (w->fd < 0)
         return err_set(e, "cannot change %s: %s", path, strerror(errno));
     w->path = copy_text(path);

@@ -58,7 +58,8 @@ struct store_writer {
 /* Create the file, or empty the one that is there. */
 int store_writer_open(struct store_writer *w, const char *path, struct err *e);
 /* Go on with a file that ends, soundly, before offset `at`, after so many chunks; what stands behind is cut off. */
-int store_writer_reopen(struct store_writer *w, const char *path, u64 at, u64 chunks, struct err *e);
+int store_writer_reopen(struct store_writer *w, const char *path, u64 at, u64 chunks,
+                        struct err *e);
 /* Seal one chunk. A chunk that did not fit is cut off again. Whose it is (a thread's, a process's) is the caller's
  * business. */
 int store_append_pressed(struct store_writer *w, u32 kind, u32 owner, struct store_press *p,
