@@ -44,7 +44,7 @@ static void retire(struct columns *s, struct column *c);
 void column_make_room(struct columns *s, struct column *c)
 {
     /* What folding has not made smaller is tried again when there is four times as much of it. */
-    if (c->n >= FIRST_FOLD && (c->regular || __builtin_ctz(c->n) % 2 == 0))
+    if (c->n >= (c->parts ? RETIRE : FIRST_FOLD) && (c->regular || __builtin_ctz(c->n) % 2 == 0))
         fold(c);
     if (c->n >= RETIRE)
         retire(s, c);
