@@ -10,6 +10,7 @@
 struct finder {
     struct paths *paths;
     struct trace *trace;
+    u32 thread; /* whose paths are being found */
     struct sequitur *sequitur;
     u32 *
         *terminals; /* by memory, then by exit: the terminal's number + 1; NULL where nothing ran */
@@ -70,12 +71,19 @@ static void put_batch(struct finder *f, const struct walk *w)
     }
 }
 
+static bool is_of_thread(void *finder, size_t piece)
+{
+    const struct finder *f = finder;
+    return f->trace->pieces.v[piece].chunk.owner == f->thread;
+}
+
 static int put_thread(struct finder *f, u32 thread, struct err *e)
 {
     struct walk w;
     int more = 0;
     walk_init(&w, f->trace);
-    walk_only(&w, thread);
+    f->thread = thread;
+    walk_where(&w, is_of_thread, f);
     while (!f->paths->limited && (more = walk_next(&w, e)) > 0)
         put_batch(f, &w);
     walk_fini(&w);
@@ -85,7 +93,7 @@ static int put_thread(struct finder *f, u32 thread, struct err *e)
 /* All threads: between two stands a terminal that comes only once, so that no rule spans both. */
 static int put_threads(struct finder *f, u32 thread, struct err *e)
 {
-    if (thread != WALK_ALL)
+    if (thread != PATHS_ALL)
         return put_thread(f, thread, e);
     for (u32 i = 0; i < f->trace->threads.n && !f->paths->limited; i++) {
         if (put_thread(f, i, e))

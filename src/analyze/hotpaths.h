@@ -39,7 +39,8 @@ struct paths {
 
 /* The thread that executed the most instructions; 0 if none did. */
 int paths_busiest(struct trace *t, u32 *thread, struct err *e);
-/* Find the paths of a thread, or of all, one after the other (WALK_ALL), in the first `limit` exits. */
+#define PATHS_ALL UINT32_MAX
+/* Find the paths of a thread, or of all, one after the other (PATHS_ALL), in the first `limit` exits. */
 int paths_find(struct paths *p, struct trace *t, u32 thread, u64 longest, u64 limit, struct err *e);
 void paths_fini(struct paths *p);
 

@@ -304,7 +304,7 @@ void profiles_batch(struct profiles *p, const struct walk *w)
     take_references(p, w->batch);
     walk_count(w, &p->counts);
     if (w->before + w->at == 0 && !w->continues)
-        squeeze_put(&p->work->streams[STREAM_columns], w->packed.v, w->packed.n);
+        squeeze_put(&p->work->streams[STREAM_columns], w->window.packed->v, w->window.packed->n);
 }
 
 /* -- Sizes ------------------------------------------------------------------------------------- */

@@ -190,7 +190,7 @@ static const struct fixed *fixed_of(struct champsim *c, const struct place *at)
 {
     const struct walk *w = at->walk;
     const struct unit_table *t = w->table;
-    struct fixed **all = &c->fixed[w->trace->pieces.v[w->piece].memory];
+    struct fixed **all = &c->fixed[w->trace->pieces.v[w->window.piece].memory];
     if (!*all)
         *all = calloc(t->insns.n, sizeof **all);
     if (!*all)

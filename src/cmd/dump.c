@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 static const struct option options[] = {
-    {"limit", required_argument, NULL, 'n'},
-    {"format", required_argument, NULL, 'f'},
-    {"process", required_argument, NULL, 'p'},
-    {0},
+    {"limit", required_argument, NULL, 'n'},   {"format", required_argument, NULL, 'f'},
+    {"process", required_argument, NULL, 'p'}, {"thread", required_argument, NULL, 't'},
+    {"from", required_argument, NULL, 'b'},    {0},
 };
 
 /* -- Text ------------------------------------------------------------------------------------ */
@@ -83,10 +82,26 @@ static const struct form text_form = {.insn = text_insn, .ref = text_ref, .guest
 
 /* -- The command ----------------------------------------------------------------------------- */
 
+/* KIND:NUMBER */
+static void read_from(const char *arg, struct wanted *what)
+{
+    static const char *const kinds[] = {
+        [FROM_record] = "record:", [FROM_instruction] = "instruction:", [FROM_time] = "time:"};
+    for (u32 i = 0; i < ARRAY_LEN(kinds); i++) {
+        size_t n = strlen(kinds[i]);
+        if (strncmp(arg, kinds[i], n) == 0) {
+            what->by = (enum from)i;
+            what->from = option_number("dump", "from", "a number behind its colon", arg + n);
+            return;
+        }
+    }
+    die_usage("dump: --from takes record:N, instruction:N or time:N, not %s", arg);
+}
+
 int cmd_dump(int argc, char **argv)
 {
     static const char *const formats[] = {"text", "lackey"};
-    struct wanted what = {UINT64_MAX, UINT64_MAX};
+    struct wanted what = {.process = UINT64_MAX, .thread = UINT64_MAX};
     u64 limit = UINT64_MAX;
     bool lackey = false;
     struct lines l;
@@ -97,6 +112,10 @@ int cmd_dump(int argc, char **argv)
             limit = option_number("dump", "limit", "a number of lines", optarg);
         else if (c == 'p')
             what.process = option_number("dump", "process", "the number of a process", optarg);
+        else if (c == 't')
+            what.thread = option_number("dump", "thread", "the number of a thread", optarg);
+        else if (c == 'b')
+            read_from(optarg, &what);
         else
             lackey = option_word("format", optarg, formats, ARRAY_LEN(formats)) == 1;
     }

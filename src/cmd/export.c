@@ -107,7 +107,7 @@ static void begin(struct lines *l, u32 format, const char *output, const char *t
 
 int cmd_export(int argc, char **argv)
 {
-    struct wanted what = {UINT64_MAX, UINT64_MAX};
+    struct wanted what = {.process = UINT64_MAX, .thread = UINT64_MAX};
     u32 format = TO_LIMIT;
     const char *output = NULL, *path;
     struct champsim *champsim = NULL;

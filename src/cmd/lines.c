@@ -3,6 +3,7 @@
  * commands print. */
 #include "cmd/lines.h"
 #include "cmd/cmd.h"
+#include "wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,18 @@ const struct form lackey_form = {.insn = lackey_insn, .ref = lackey_ref};
 
 /* -- The walk -------------------------------------------------------------------------------- */
 
-/* Visit one execution of a unit: each instruction, then its references. */
-static bool visit_record(struct lines *l, const struct walk *w, u32 i, const struct form *f)
+/* Which chunks are walked, and what is left out of the first of them. */
+struct visit {
+    struct trace *trace;
+    struct wanted what;
+    bool arrived; /* at a chunk that has what comes first */
+    bool begun;   /* ... and at that itself */
+    u64 passed;   /* records or instructions before the chunk, and before the current record */
+};
+
+/* Visit one execution of a unit, from its instruction `first` on: each instruction, then its references. */
+static bool visit_record(struct lines *l, const struct walk *w, u32 i, u32 first,
+                         const struct form *f)
 {
     const struct batch *b = w->batch;
     const struct unit_table *t = w->table;
@@ -120,7 +131,9 @@ static bool visit_record(struct lines *l, const struct walk *w, u32 i, const str
     struct share share = walk_share(w, i);
     struct place at = {.walk = w, .record = i, .thread = walk_thread(w)};
     u32 j = b->first[i], end = b->first[i + 1], size;
-    for (u32 k = share.from;; k++) {
+    for (; j < end && walk_ref(w, j, &size)->insn < first; j++)
+        ;
+    for (u32 k = MAX(share.from, first);; k++) {
         for (; j < end; j++) {
             const struct ref *r = walk_ref(w, j, &size);
             if (r->insn >= k)
@@ -139,19 +152,76 @@ static bool visit_record(struct lines *l, const struct walk *w, u32 i, const str
     }
 }
 
-static bool visit_batch(struct lines *l, const struct walk *w, const struct form *f)
+/* The time stamp of a guest's record: its last slot. Only a partial record has none. */
+static bool has_come(const struct walk *w, u32 i, u64 time)
+{
+    size_t size;
+    (void)walk_record(w, i, &size);
+    return w->batch->exit[i] != RECORD_partial &&
+           walk_slot(w, i, (u32)(size - RECORD_SLOTS_AT) / 8 - 1) >= time;
+}
+
+/* Does record i come before what is wanted? If not, *first is the instruction to begin with. */
+static bool comes_before(struct visit *v, const struct walk *w, u32 i, u32 *first)
+{
+    bool ran = walk_ran(w, i);
+    struct share s = ran ? walk_share(w, i) : (struct share){0};
+    u64 from = v->what.from, here = v->passed;
+    *first = 0;
+    if (v->begun)
+        return false;
+    switch (v->what.by) {
+    case FROM_record:
+        v->passed += !(w->continues && i == 0);
+        v->begun = here >= from;
+        break;
+    case FROM_instruction:
+        v->passed += s.to - s.from;
+        v->begun = v->passed > from;
+        *first = v->begun ? s.from + (u32)(from - here) : 0;
+        break;
+    case FROM_time:
+        v->begun = !ran && has_come(w, i, from);
+    }
+    return !v->begun;
+}
+
+static bool visit_batch(struct lines *l, struct visit *v, const struct walk *w,
+                        const struct form *f)
 {
     for (u32 i = 0; i < w->batch->n_records; i++) {
-        if (walk_ran(w, i) ? !visit_record(l, w, i, f) : f->guest && !f->guest(l, w, i))
+        u32 first;
+        if (comes_before(v, w, i, &first))
+            continue;
+        if (walk_ran(w, i) ? !visit_record(l, w, i, first, f) : f->guest && !f->guest(l, w, i))
             return false;
     }
     return true;
 }
 
-static bool is_wanted(const struct walk *w, struct wanted what)
+static bool is_wanted(const struct trace_piece *p, struct wanted what)
 {
-    return (what.process == UINT64_MAX || walk_process(w) == what.process) &&
-           (what.thread == UINT64_MAX || walk_thread(w) == what.thread);
+    return (what.process == UINT64_MAX || p->process == what.process) &&
+           (what.thread == UINT64_MAX || p->chunk.owner == what.thread);
+}
+
+/* Whole chunks are left out by what their heads say. */
+static bool wants(void *visit, size_t piece)
+{
+    struct visit *v = visit;
+    struct pack_head head;
+    struct err ignored; /* whoever loads it will say so */
+    if (!is_wanted(&v->trace->pieces.v[piece], v->what))
+        return false;
+    if (v->arrived || trace_head(v->trace, piece, &head, &ignored))
+        return true;
+    u64 n = v->what.by == FROM_record ? head.records : head.instructions, from = v->what.from;
+    if (v->what.by == FROM_time ? head.last < from : from - v->passed >= n) {
+        v->passed += n;
+        return false;
+    }
+    v->begun = v->what.by == FROM_time && head.began >= from;
+    return v->arrived = true;
 }
 
 void require_wanted(const struct trace *t, struct wanted what)
@@ -166,12 +236,14 @@ void require_wanted(const struct trace *t, struct wanted what)
 
 void lines_of_trace(struct lines *l, struct trace *t, const struct form *f, struct wanted what)
 {
+    struct visit v = {.trace = t, .what = what, .arrived = !what.from, .begun = !what.from};
     struct walk w;
     struct err e;
     int more;
     walk_init(&w, t);
+    walk_where(&w, wants, &v);
     while ((more = walk_next(&w, &e)) > 0)
-        if (is_wanted(&w, what) && !visit_batch(l, &w, f))
+        if (!visit_batch(l, &v, &w, f))
             break;
     if (f->end)
         f->end(l);
@@ -181,4 +253,6 @@ void lines_of_trace(struct lines *l, struct trace *t, const struct form *f, stru
         die("%s", e.text);
     if (!more)
         report_trouble(t);
+    if (!more && !v.begun)
+        die("%s ends before what --from says; gait info counts what it has", t->store.path);
 }

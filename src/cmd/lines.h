@@ -33,9 +33,14 @@ struct form {
     void (*end)(struct lines *l);                                /* or NULL: after the last event */
 };
 
+/* Where to begin among the events that are wanted: at a record, an instruction, or a time stamp. */
+enum from { FROM_record, FROM_instruction, FROM_time };
+
 /* Which events; UINT64_MAX stands for all. */
 struct wanted {
     u64 process, thread;
+    enum from by;
+    u64 from;
 };
 
 /* The lines of valgrind's lackey; docs/events.md. */

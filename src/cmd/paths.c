@@ -38,7 +38,7 @@ struct report {
     struct trace trace;
     struct paths paths;
     struct sources sources;
-    u32 thread; /* WALK_ALL: all of them */
+    u32 thread; /* PATHS_ALL: all of them */
     u64 top, longest, limit;
     bool busiest, json, grammar;
     struct known **known;   /* by process, then by instruction of its table */
@@ -211,7 +211,7 @@ static void print_path(struct report *r, const struct path *p)
 static void print_text(struct report *r)
 {
     const struct paths *p = &r->paths;
-    if (r->thread == WALK_ALL)
+    if (r->thread == PATHS_ALL)
         printf("%-22s all\n", "thread");
     else
         printf("%-22s %u%s\n", "thread", r->thread, r->busiest ? ", the busiest" : "");
@@ -304,7 +304,7 @@ static void print_json(struct report *r)
     printf("{\"trace\": ");
     print_json_string(r->trace.store.path);
     printf(", \"complete\": %s, \"thread\": ", r->trace.complete ? "true" : "false");
-    if (r->thread == WALK_ALL)
+    if (r->thread == PATHS_ALL)
         fputs("null", stdout);
     else
         printf("%u", r->thread);
@@ -337,11 +337,11 @@ static u64 read_count(char *const *argv, const char *option, const char *what)
 static void read_thread(struct report *r, char *const *argv)
 {
     r->busiest = false;
-    r->thread = WALK_ALL;
+    r->thread = PATHS_ALL;
     if (strcmp(optarg, "all"))
         r->thread =
             (u32)MIN(option_number(argv[0], "thread", "the number of a thread, or all", optarg),
-                     (u64)WALK_ALL - 1);
+                     (u64)PATHS_ALL - 1);
 }
 
 static void read_options(struct report *r, int argc, char **argv)
@@ -375,7 +375,7 @@ static void find_paths(struct report *r)
     struct err e;
     if (r->busiest && paths_busiest(t, &r->thread, &e))
         die("%s", e.text);
-    if (!r->busiest && r->thread != WALK_ALL && r->thread >= t->threads.n)
+    if (!r->busiest && r->thread != PATHS_ALL && r->thread >= t->threads.n)
         die("%s has no thread %u; it has %zu", t->store.path, r->thread, t->threads.n);
     if (paths_find(&r->paths, t, r->thread, r->longest, r->limit, &e))
         die("%s", e.text);

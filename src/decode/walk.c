@@ -6,24 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WINDOW = 256 << 10, /* bytes; they stay in the cache */
-    DECODERS = 8,       /* at a time */
-};
+enum { DECODERS = 8 /* at a time */ };
 
 void walk_init(struct walk *w, struct trace *t)
 {
-    *w = (struct walk){.trace = t, .only = WALK_ALL};
+    *w = (struct walk){.trace = t};
     w->decoders = calloc(MAX(t->units.n, 1ul), sizeof *w->decoders);
     check(w->decoders != NULL);
     w->batch = malloc(sizeof *w->batch);
-    w->records = malloc(WINDOW);
-    check(w->batch && w->records);
+    check(w->batch != NULL);
 }
 
-void walk_only(struct walk *w, u32 thread)
+void walk_where(struct walk *w, bool (*wants)(void *ctx, size_t piece), void *ctx)
 {
-    w->only = thread;
+    w->wants = wants;
+    w->wants_ctx = ctx;
 }
 
 static void forget_decoders(struct walk *w)
@@ -41,15 +38,13 @@ void walk_fini(struct walk *w)
     forget_decoders(w);
     free(w->decoders);
     free(w->batch);
-    free(w->records);
-    if (w->loaded)
-        unpack_end(&w->unpack);
-    vec_fini(&w->packed);
+    if (w->ahead)
+        ahead_free(w->ahead);
 }
 
 static int fault_at(const struct walk *w, u64 at, const char *what, struct err *e)
 {
-    const struct store_chunk *c = &w->trace->pieces.v[w->piece].chunk;
+    const struct store_chunk *c = &w->trace->pieces.v[w->window.piece].chunk;
     return err_set(e, "%s: chunk %lu at offset %lu, record at byte %lu: %s", w->trace->store.path,
                    (unsigned long)c->sequence, (unsigned long)c->offset, (unsigned long)at, what);
 }
@@ -66,7 +61,7 @@ static int decode_fault(const struct walk *w, const char *what, struct err *e)
     u64 at = w->next;
     if (b->n_records) {
         at += b->record_at[b->n_records - 1];
-        at += RECORD_SLOTS_AT + 8ul * w->records[at];
+        at += RECORD_SLOTS_AT + 8ul * w->window.records[at];
     }
     return fault_at(w, w->before + at, what, e);
 }
@@ -75,7 +70,7 @@ static int decode_fault(const struct walk *w, const char *what, struct err *e)
  * large project would not fit into memory together. */
 static struct decoder *decoder_of(struct walk *w)
 {
-    struct decoder *d = &w->decoders[w->trace->pieces.v[w->piece].memory];
+    struct decoder *d = &w->decoders[w->trace->pieces.v[w->window.piece].memory];
     if (!d->table) {
         if (w->n_decoders == DECODERS)
             forget_decoders(w);
@@ -86,65 +81,22 @@ static struct decoder *decoder_of(struct walk *w)
     return d;
 }
 
-/* Begin with the chunk w->piece. */
-static int load_piece(struct walk *w, struct err *e)
-{
-    if (trace_load(w->trace, w->piece, &w->packed, e))
-        return -1;
-    w->table = trace_table(w->trace, w->piece);
-    w->loaded = true;
-    const char *fault = unpack_begin(&w->unpack, w->table, w->trace->pieces.v[w->piece].n_exits,
-                                     w->packed.v, w->packed.n);
-    const struct trace_piece *p = &w->trace->pieces.v[w->piece];
-    if (!fault && p->has_head && memcmp(&p->head, &w->unpack.head, sizeof p->head))
-        fault = "has another head than the index says";
-    if (fault)
-        return trace_fault(w->trace, w->piece, fault, e);
-    w->decoder = decoder_of(w);
-    w->before = w->filled = w->next = 0;
-    return 0;
-}
-
-/* Fill the window: 1, or 0 at the end of the chunk, or -1. */
-static int fill_window(struct walk *w, struct err *e)
-{
-    const char *fault;
-    s64 n = unpack_some(&w->unpack, w->records, WINDOW, &fault);
-    if (n < 0)
-        return trace_fault(w->trace, w->piece, fault, e);
-    w->before += w->filled;
-    w->filled = (size_t)n;
-    w->next = 0;
-    return n > 0;
-}
-
-static void skip_others(struct walk *w)
-{
-    const struct trace *t = w->trace;
-    while (w->only != WALK_ALL && w->piece < t->pieces.n &&
-           t->pieces.v[w->piece].chunk.owner != w->only)
-        w->piece++;
-}
-
 /* Make sure that there are records left in the window: 1, or 0 at the end of the trace, or -1. */
 static int have_records(struct walk *w, struct err *e)
 {
-    while (!w->loaded || w->next >= w->filled) {
-        if (!w->loaded) {
-            skip_others(w);
-            if (w->piece == w->trace->pieces.n)
-                return 0;
-            if (load_piece(w, e))
-                return -1;
-        }
-        int more = fill_window(w, e);
-        if (more < 0)
-            return -1;
-        if (!more) {
-            unpack_end(&w->unpack);
-            w->loaded = false;
-            w->piece++;
-        }
+    if (w->ahead && w->next < w->window.size)
+        return 1;
+    if (!w->ahead)
+        w->ahead = ahead_new(w->trace, w->wants, w->wants_ctx);
+    w->before += w->window.size;
+    int more = ahead_next(w->ahead, &w->window, e);
+    if (more <= 0)
+        return more;
+    w->next = 0;
+    if (w->window.begins) {
+        w->before = 0;
+        w->table = trace_table(w->trace, w->window.piece);
+        w->decoder = decoder_of(w);
     }
     return 1;
 }
@@ -169,8 +121,8 @@ int walk_next(struct walk *w, struct err *e)
         return have;
     bool ended = false;
     struct err cause;
-    s64 used = decode_batch(w->decoder, w->records + w->next, w->filled - w->next, w->batch, &ended,
-                            &cause);
+    s64 used = decode_batch(w->decoder, w->window.records + w->next, w->window.size - w->next,
+                            w->batch, &ended, &cause);
     if (used < 0)
         return decode_fault(w, cause.text, e);
     check(w->batch->n_records && !ended); /* what is unpacked is whole records */
@@ -182,24 +134,25 @@ int walk_next(struct walk *w, struct err *e)
 
 u32 walk_thread(const struct walk *w)
 {
-    return w->trace->pieces.v[w->piece].chunk.owner;
+    return w->trace->pieces.v[w->window.piece].chunk.owner;
 }
 
 u32 walk_process(const struct walk *w)
 {
-    return w->trace->pieces.v[w->piece].process;
+    return w->trace->pieces.v[w->window.piece].process;
 }
 
 u64 walk_slot(const struct walk *w, u32 i, u32 s)
 {
     u64 x;
-    memcpy(&x, w->records + w->at + w->batch->record_at[i] + RECORD_SLOTS_AT + 8 * s, sizeof x);
+    memcpy(&x, w->window.records + w->at + w->batch->record_at[i] + RECORD_SLOTS_AT + 8 * s,
+           sizeof x);
     return x;
 }
 
 const u8 *walk_record(const struct walk *w, u32 i, size_t *size)
 {
-    const u8 *record = w->records + w->at + w->batch->record_at[i];
+    const u8 *record = w->window.records + w->at + w->batch->record_at[i];
     *size = RECORD_SLOTS_AT + 8ul * record[0];
     return record;
 }
@@ -267,6 +220,6 @@ void walk_count(const struct walk *w, struct trace_counts *n)
         n->instructions += s.to - s.from;
     }
     n->records += b->n_records - (w->continues && b->n_records);
-    n->bytes += w->at == 0 && w->before == 0 && !w->continues ? w->unpack.head.bytes : 0;
+    n->bytes += w->at == 0 && w->before == 0 && !w->continues ? w->window.head->bytes : 0;
     count_refs(w, n);
 }

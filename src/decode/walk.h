@@ -7,10 +7,9 @@
 #ifndef WALK_H
 #define WALK_H
 
+#include "decode/ahead.h"
 #include "decode/decode.h"
 #include "decode/trace.h"
-
-#define WALK_ALL UINT32_MAX
 
 struct walk {
     struct trace *trace;
@@ -19,14 +18,11 @@ struct walk {
     u32 n_decoders;           /* how many there are now */
     const struct unit_table *table;
     struct batch *batch;
-    struct store_bytes packed; /* the chunk being walked */
-    struct unpack unpack;
-    size_t piece; /* its number; the next one's while nothing is loaded */
-    u32 only;     /* the thread whose chunks are walked, or WALK_ALL */
-    bool loaded;
-    u8 *records;     /* a window on its records */
-    size_t filled;   /* bytes in the window */
-    u64 before;      /* bytes of records before it */
+    struct ahead *ahead;        /* NULL until the first batch */
+    struct ahead_window window; /* on the records of the chunk being walked */
+    u64 before;                 /* bytes of records before it */
+    bool (*wants)(void *ctx, size_t piece);
+    void *wants_ctx;
     size_t at;       /* where in the window the current batch begins */
     size_t next;     /* ... and the next one */
     bool continues;  /* the batch's first record is the rest of the last batch's last record */
@@ -46,8 +42,8 @@ struct share {
 };
 
 void walk_init(struct walk *w, struct trace *t);
-/* Walk one thread's chunks, and leave out all others. */
-void walk_only(struct walk *w, u32 thread);
+/* Walk only the chunks of records, by their place in trace.pieces, for which this holds. Before the first walk_next. */
+void walk_where(struct walk *w, bool (*wants)(void *ctx, size_t piece), void *ctx);
 /* Decode the next batch: 1, or 0 at the end, or -1 with a sentence that names chunk and offset. */
 int walk_next(struct walk *w, struct err *e);
 void walk_fini(struct walk *w);

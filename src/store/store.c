@@ -273,6 +273,19 @@ fail:
     return -1;
 }
 
+void store_reader_share(struct store_reader *r, const struct store_reader *of)
+{
+    *r = (struct store_reader){.fd = of->fd, .path = of->path, .size = of->size};
+    r->zstd = ZSTD_createDCtx();
+    check(r->zstd != NULL);
+}
+
+void store_reader_unshare(struct store_reader *r)
+{
+    ZSTD_freeDCtx(r->zstd);
+    vec_fini(&r->stored);
+}
+
 void store_reader_close(struct store_reader *r)
 {
     if (r->fd >= 0)

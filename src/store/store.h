@@ -106,5 +106,8 @@ enum store_step store_next(struct store_reader *r, struct store_chunk *c, struct
 int store_load(struct store_reader *r, const struct store_chunk *c, struct store_bytes *into,
                struct err *e);
 void store_reader_close(struct store_reader *r);
+/* A reader for another thread, of a file that is open and stays so; only for store_load. */
+void store_reader_share(struct store_reader *r, const struct store_reader *of);
+void store_reader_unshare(struct store_reader *r);
 
 #endif

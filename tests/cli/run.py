@@ -212,6 +212,33 @@ def cut_trace_gives_its_beginning_or_is_refused(room):
 
 
 @case
+def a_dump_begins_where_it_is_told(room):
+    """Several chunks, of several processes: what --from leaves out is what stands before, whichever way it is counted."""
+    room.passes("record", "-o", "x.gait", "--", "/bin/sh", "-c", "/bin/true; /bin/echo a; /bin/true")
+    for only in ([], ["--process", "4"], ["--thread", "2"]):
+        whole = room.passes("dump", *only, "--format=lackey", "x.gait").stdout.decode().splitlines()
+        starts = [i for i, line in enumerate(whole) if line[0] == "I"]
+        for n in (1, 77, len(starts) // 2, len(starts) - 1):
+            done = room.passes("dump", *only, "--format=lackey", "--from", f"instruction:{n}", "x.gait")
+            require(done.stdout.decode().splitlines() == whole[starts[n]:], done, f"does not begin with instruction {n} {only}")
+        text = room.passes("dump", *only, "x.gait").stdout.decode().splitlines()[1:]
+        stamps = [(i, int(line.split()[-1], 16)) for i, line in enumerate(text) if re.match(r" *\d+ +- +syscall ", line)]
+        for line, stamp in (stamps[0], stamps[len(stamps) // 2], stamps[-1]) if only else ():  # else times are not in order
+            done = room.passes("dump", *only, "--from", f"time:{stamp}", "x.gait")
+            require(done.stdout.decode().splitlines()[1:] == text[line:], done, f"does not begin at time {stamp}")
+        for n in (1, 50, 3000):
+            done = room.passes("dump", *only, "--from", f"record:{n}", "x.gait")
+            found = done.stdout.decode().splitlines()[1:]
+            require(text[-len(found):] == found and n <= len(text) - len(found), done, f"does not begin with record {n}")
+        guests = [i for i, line in enumerate(text) if re.match(r" *\d+ +- ", line)]
+        require(guests[0] == 0, done, "a thread does not begin with its state")
+        after = room.passes("dump", *only, "--from", "record:1", "x.gait").stdout.decode().splitlines()[1:]
+        require(after == text[1:], done, "record 1 is not what follows the first record")
+    room.refuses("dump", "--from", "record:99999999", "x.gait", says="ends before")
+    room.refuses("dump", "--from", "line:3", "x.gait", status=2, says="--from takes")
+
+
+@case
 def flipped_bit_is_found_by_verify(room):
     data = room.shared.trace.read_bytes()
 
