@@ -25,7 +25,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SKIP = 77, WATCHDOG_SECONDS = 50 };
+#ifndef WATCHDOG_SECONDS
+#define WATCHDOG_SECONDS 50
+#endif
+enum { PAGE = 4096, SKIP = 77 };
 
 static volatile int check_failures;
 
