@@ -231,7 +231,7 @@ int ahead_next(struct ahead *a, struct ahead_window *w, struct err *e)
     return more;
 }
 
-static u32 threads_for(const struct trace *t)
+u32 ahead_threads(const struct trace *t)
 {
     u64 bytes = 0;
     for (size_t i = 0; i < t->pieces.n; i++)
@@ -240,7 +240,8 @@ static u32 threads_for(const struct trace *t)
     return bytes < SMALL ? 0 : (u32)MAX(1, MIN(cores, (long)THREADS));
 }
 
-struct ahead *ahead_new(struct trace *t, bool (*wants)(void *ctx, size_t piece), void *ctx)
+struct ahead *ahead_new(struct trace *t, u32 threads, bool (*wants)(void *ctx, size_t piece),
+                        void *ctx)
 {
     struct ahead *a = calloc(1, sizeof *a);
     check(a != NULL);
@@ -249,8 +250,8 @@ struct ahead *ahead_new(struct trace *t, bool (*wants)(void *ctx, size_t piece),
     a->ctx = ctx;
     check(pthread_mutex_init(&a->lock, NULL) == 0 && pthread_cond_init(&a->changed, NULL) == 0);
     store_reader_share(&a->reader, &t->store);
-    u32 n = threads_for(t);
-    while (a->n_threads < n && !pthread_create(&a->threads[a->n_threads], NULL, thread_main, a))
+    while (a->n_threads < MIN(threads, (u32)THREADS) &&
+           !pthread_create(&a->threads[a->n_threads], NULL, thread_main, a))
         a->n_threads++;
     return a;
 }

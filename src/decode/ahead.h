@@ -20,7 +20,10 @@ struct ahead_window {
 };
 
 /* Only chunks for which wants() holds; all if it is NULL. It is asked once for each, in their order. */
-struct ahead *ahead_new(struct trace *t, bool (*wants)(void *ctx, size_t piece), void *ctx);
+struct ahead *ahead_new(struct trace *t, u32 threads, bool (*wants)(void *ctx, size_t piece),
+                        void *ctx);
+/* How many threads are worth while for a trace; 0 if the reader had better do it all. */
+u32 ahead_threads(const struct trace *t);
 /* The next window: 1, or 0 at the end, or -1 with a sentence. */
 int ahead_next(struct ahead *a, struct ahead_window *w, struct err *e);
 void ahead_free(struct ahead *a);

@@ -87,7 +87,7 @@ static int have_records(struct walk *w, struct err *e)
     if (w->ahead && w->next < w->window.size)
         return 1;
     if (!w->ahead)
-        w->ahead = ahead_new(w->trace, w->wants, w->wants_ctx);
+        w->ahead = ahead_new(w->trace, ahead_threads(w->trace), w->wants, w->wants_ctx);
     w->before += w->window.size;
     int more = ahead_next(w->ahead, &w->window, e);
     if (more <= 0)
