@@ -574,31 +574,43 @@ static void more_rows(struct unpack *u, struct unpack_group *g)
 static inline void note_row(struct unpack *u, u32 group, size_t at, u32 slots)
 {
     struct unpack_group *g = &u->groups.v[group];
-    if (!g->n_rows)
+    if (!g->n_rows) {
         vec_push(&u->touched, group);
+        g->least = slots;
+    }
+    g->least = MIN(g->least, slots);
     if (g->n_rows == g->room)
         more_rows(u, g);
     g->rows[g->n_rows++] = (u32)at << 8 | slots;
 }
 
-/* The opposite of put_rows; false if a column ends too early. */
+/* Slot k of the rows at hand, from its column; false if that ends too early. */
+static inline bool get_slot(struct unpack *u, const struct unpack_group *g, u32 k, u64 *x, u8 *to,
+                            bool all)
+{
+    u32 n = all ? g->n_rows : 0;
+    for (u32 i = 0; i < g->n_rows && !all; i++)
+        n += k < (g->rows[i] & 0xff);
+    if (!column_get_all(&u->columns.v[g->column + k], &u->arena, x, n))
+        return false;
+    for (u32 i = 0; i < g->n_rows; i++)
+        if (all || k < (g->rows[i] & 0xff))
+            ((u64_anywhere *)(void *)(to + (g->rows[i] >> 8)))[k] = *x++;
+    return true;
+}
+
+/* The opposite of put_rows. */
 static bool get_rows(struct unpack *u, struct unpack_group *g, u8 *to)
 {
     u64 *x = vec_grow(&u->numbers, g->n_rows);
     u->numbers.n = 0;
-    for (u32 k = 0; k < g->n; k++) {
-        u32 n = 0;
-        for (u32 i = 0; i < g->n_rows; i++)
-            n += k < (g->rows[i] & 0xff);
-        if (!column_get_all(&u->columns.v[g->column + k], &u->arena, x, n))
-            return false;
-        const u64 *next = x;
-        for (u32 i = 0; i < g->n_rows; i++)
-            if (k < (g->rows[i] & 0xff))
-                ((u64_anywhere *)(void *)(to + (g->rows[i] >> 8)))[k] = *next++;
-    }
+    bool good = true;
+    for (u32 k = 0; k < g->least && good; k++)
+        good = get_slot(u, g, k, x, to, true);
+    for (u32 k = g->least; k < g->n && good; k++)
+        good = get_slot(u, g, k, x, to, false);
     g->n_rows = 0;
-    return true;
+    return good;
 }
 
 /* All records are out: nothing may be left. */

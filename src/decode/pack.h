@@ -101,6 +101,7 @@ struct unpack_group {
     /* Records whose slots are to be filled in: where these are, << 8 | how many. */
     u32 *rows;
     u32 n_rows, room;
+    u32 least; /* slots that all of them have */
 };
 
 enum { UNPACK_IDS = 1024 };

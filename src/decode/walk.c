@@ -198,28 +198,15 @@ const struct ref *walk_ref(const struct walk *w, u32 j, u32 *size)
     return &w->table->refs.v[n];
 }
 
-static void count_refs(const struct walk *w, struct trace_counts *n)
-{
-    u64 by_kind[REF_MODIFY + 1] = {0};
-    u32 size;
-    for (u32 j = 0; j < w->batch->n_refs; j++)
-        by_kind[walk_ref(w, j, &size)->kind]++;
-    n->loads += by_kind[REF_LOAD];
-    n->stores += by_kind[REF_STORE];
-    n->modifies += by_kind[REF_MODIFY];
-}
-
 void walk_count(const struct walk *w, struct trace_counts *n)
 {
     const struct batch *b = w->batch;
-    for (u32 i = 0; i < b->n_records; i++) {
+    for (u32 i = 0; i < b->n_records; i++)
         n->syscalls += b->exit[i] == RECORD_syscall;
-        if (!walk_ran(w, i))
-            continue;
-        struct share s = walk_share(w, i);
-        n->instructions += s.to - s.from;
-    }
+    n->instructions += b->insns;
+    n->loads += b->loads;
+    n->stores += b->stores;
+    n->modifies += b->modifies;
     n->records += b->n_records - (w->continues && b->n_records);
     n->bytes += w->at == 0 && w->before == 0 && !w->continues ? w->window.head->bytes : 0;
-    count_refs(w, n);
 }
