@@ -19,7 +19,7 @@ GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf
 
-.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench-engine install clean
+.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench-engine bench-disk install clean
 all: $(B)/gait
 .SECONDARY:
 
@@ -140,6 +140,9 @@ $(B)/bench/column $(B)/bench/store: $(B)/bench/%: bench/%.c $(OBJ)
 
 bench-engine: $(B)/gait
 	bench/engine
+
+bench-disk: $(B)/gait $(B)/bench/store $(KERNELS)
+	bench/disk
 
 demo: $(B)/gait
 	@scripts/demo
