@@ -10,7 +10,7 @@
 
 enum {
     RUN_LIMIT = 1 << 20,      /* entries of all columns: 16 MB in memory, a few MB in the file */
-    BYTES_LIMIT = 40 << 20,   /* and those that are bytes; together less than STORE_CHUNK_LIMIT */
+    ENTRY_BYTES = 4,          /* that an entry will be, about */
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
@@ -73,6 +73,7 @@ struct pack *pack_new(const struct unit_table *t)
     struct pack *p = calloc(1, sizeof *p);
     check(p != NULL);
     p->table = t;
+    p->limit = PACK_LIMIT;
     p->context = calloc(1, sizeof *p->context);
     check(p->context != NULL);
     return p;
@@ -361,8 +362,8 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
 
 bool pack_is_full(const struct pack *p)
 {
-    return p->shared.n_runs >= RUN_LIMIT || p->shared.n_bytes >= BYTES_LIMIT ||
-           p->head.records >= RECORDS_LIMIT;
+    u64 bytes = p->shared.n_bytes + ENTRY_BYTES * p->shared.n_runs;
+    return p->shared.n_runs >= RUN_LIMIT || bytes >= p->limit || p->head.records >= RECORDS_LIMIT;
 }
 
 /* -- Packing: the contents --------------------------------------------------------------------- */

@@ -61,8 +61,11 @@ struct pack_group {
     u32 room;   /* rows */
 };
 
+enum { PACK_LIMIT = 40 << 20 };
+
 struct pack {
     const struct unit_table *table;
+    u64 limit; /* about so many bytes, before they are compressed, are enough; PACK_LIMIT if nobody says otherwise */
     struct pack_head head;
     struct columns shared;
     VEC(struct column) columns;

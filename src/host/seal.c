@@ -7,6 +7,7 @@
 #include "host/process.h"
 
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -116,11 +117,21 @@ static void seal_oldest(struct process *p)
     seal_track(p, oldest);
 }
 
+/* On a disk that is nearly full chunks are small, so that little is lost with the one that does not fit any more. */
+static u64 limit_for_disk(struct run *r)
+{
+    struct statvfs s;
+    if (fstatvfs(r->writer.store.fd, &s))
+        return PACK_LIMIT;
+    return MIN((u64)s.f_bavail * s.f_frsize / 8, (u64)PACK_LIMIT);
+}
+
 void seal_open(struct process *p, struct track *t)
 {
     if (p->open_packs == OPEN_PACKS)
         seal_oldest(p);
     t->pack = pack_new(translator_table(p->translator));
+    t->pack->limit = limit_for_disk(p->run);
     t->opened = monotonic();
     p->open_packs++;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Nothing that was sealed is lost: gait or the program is killed at random moments, and a disk fills up.
+"""Nothing that was sealed is lost: gait or the program is killed at random moments, and a disk fills up; nor does the program suffer.
 
     run.py [COUNT [SEED]]       COUNT kills of each kind (10); SEED as an earlier run printed it
 
@@ -104,6 +104,28 @@ def kill_gait(room, delay, expected):
         examine_interrupted(trace, what)
 
 
+def descendants(pid):
+    return [x for child in children(pid) for x in [child, *descendants(child)]]
+
+
+def kill_gait_in_a_storm(room, delay):
+    """gait dies while threads and their forks take signals: each leaves for native code by itself, and all goes on."""
+    what = f"gait killed after {delay:.3f} s of forks under signals"
+    with open(room / "out", "wb") as out:
+        g = start(room / "x.gait", out, ["/bin/sh", "-c", f"{room}/storm 12; echo status $?"])
+        time.sleep(delay)
+        programs = descendants(g.pid)
+        held = any(map(is_held, programs))
+        g.kill()
+        g.wait()
+        end = time.monotonic() + LIMIT
+        while any(Path(f"/proc/{p}").exists() for p in programs) and time.monotonic() < end:
+            time.sleep(0.02)
+    printed = (room / "out").read_text()
+    check(time.monotonic() < end, f"{what}: the program did not end")
+    check(held or not programs or printed.endswith("all held\nstatus 0\n"), f"{what}: printed {printed[-200:]!r}")
+
+
 def kill_program(room, delay):
     """The program dies; gait tells so, and the trace is whole."""
     trace, what = room / "x.gait", f"program killed after {delay:.3f} s"
@@ -166,6 +188,10 @@ def main():
         for _ in range(count):
             kill_gait(room, dice.uniform(0, 1.1 * whole), expected)
             kill_program(room, dice.uniform(0, 1.1 * whole))
+        storm = ROOT / "tests/programs/fork_under_threads_and_signals.c"
+        subprocess.run(["gcc", "-O2", "-pthread", "-o", room / "storm", storm], check=True)
+        for _ in range(count // 3 + 1):
+            kill_gait_in_a_storm(room, dice.uniform(0, 3))
         fill_disk(room)
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
