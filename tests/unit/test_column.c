@@ -42,10 +42,63 @@ static bool reads_back(bool plain)
     return good;
 }
 
+/* Pieces of any length, many longer than what is looked at together. */
+static u32 piece_length(size_t left)
+{
+    u64 n = rnd(2) ? rnd(5) : rnd(200);
+    return (u32)MIN(left, n);
+}
+
+/* Put many at a time, they are the same bytes; got many at a time, the same numbers. */
+static bool is_same_in_pieces(void)
+{
+    struct columns s = {0};
+    struct column c = {0};
+    struct column_reader r;
+    struct arena a = {0};
+    struct store_bytes again = {0};
+    u64 piece[COLUMN_BEFORE + 200], *x = piece + COLUMN_BEFORE;
+    size_t i;
+    u32 n;
+    for (i = 0; i < numbers.n; i += n) {
+        n = piece_length(numbers.n - i);
+        memcpy(x, numbers.v + i, n * sizeof *x);
+        column_put_all(&s, &c, x, n);
+    }
+    column_store(&s, &c, &again);
+    bool good = again.n == stored.n && !memcmp(again.v, stored.v, stored.n);
+    column_reader_init(&r, stored.v, stored.n, false);
+    for (i = 0; i < numbers.n && good; i += n) {
+        n = piece_length(numbers.n - i);
+        good = column_get_all(&r, &a, x, n) && !memcmp(x, numbers.v + i, n * sizeof *x);
+    }
+    good = good && column_is_spent(&r) && !column_get_all(&r, &a, x, 1);
+    columns_fini(&s);
+    arena_fini(&a);
+    vec_fini(&again);
+    return good;
+}
+
 static bool survives(bool plain)
 {
     store_numbers(plain);
-    return reads_back(plain);
+    return reads_back(plain) && (plain || !numbers.n || is_same_in_pieces());
+}
+
+/* More entries than a column keeps as such, with loops before, between and after. */
+static void long_irregular_columns_survive(void)
+{
+    for (u32 round = 0; round < 3; round++) {
+        numbers.n = 0;
+        for (u32 part = 0; part < 3; part++) {
+            for (u32 i = 0; i < 100000; i++)
+                vec_push(&numbers, rnd(1ull << (round * 30 + 3)));
+            for (u32 i = 0; i < 5000 * round; i++)
+                vec_push(&numbers, 64 * (i % 7) + i / 7);
+        }
+        CHECK(survives(false));
+        CHECK(survives(true));
+    }
 }
 
 /* -- What programs do -------------------------------------------------------------------------- */
@@ -185,6 +238,10 @@ static void damage_is_read_safely(void)
         while (n < 100000 && column_get(&r, &a, &x))
             n++;
         refused += !column_is_spent(&r);
+        u64 many[64], m = 0;
+        column_reader_init(&r, stored.v, stored.n, false);
+        while (m < 100000 && column_get_all(&r, &a, many, 64))
+            m += 64;
         arena_fini(&a);
         stored.v[at] = was;
     }
@@ -220,6 +277,7 @@ int main(void)
     tiles_are_nests_too();
     a_long_pattern_is_stored_once();
     extreme_numbers_survive();
+    long_irregular_columns_survive();
     random_columns_survive();
     damage_is_read_safely();
     loops_that_cannot_be_are_refused();
