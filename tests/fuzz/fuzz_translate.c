@@ -101,11 +101,12 @@ static void begin(const u8 *head)
     forget_emitted();
     madvise(wire + WIRE_INDEX_OFF, WIRE_INDEX_SIZE, MADV_DONTNEED);
     t->table.units.n = t->table.insns.n = t->table.refs.n = t->table.exits.n = t->table.code.n = 0;
-    t->links.n = t->ahead.n = t->ahead_next = 0;
+    t->ahead.n = t->ahead_next = 0;
     t->ahead_budget = t->n_chained = 0;
     places_fini(&t->places);
     pages_fini(&t->pages);
-    t->first_exit = 0;
+    free(t->numbers.v);
+    t->numbers = (struct numbers){0};
     memset(&t->stats, 0, sizeof t->stats);
     struct translate_config *c = &t->config;
     c->events = head[0] % 3;
@@ -247,8 +248,8 @@ static void check_emitted(void)
         push_offset(p->door);
         push_offset(p->landing);
     }
-    for (size_t i = 0; i < t->links.n; i++)
-        push_offset(t->links.v[i].stub);
+    for (size_t i = 0; i < t->table.exits.n; i++)
+        push_offset(t->links[i].stub);
     while (todo.n) {
         struct piece p;
         u64 at = todo.v[--todo.n];
@@ -272,8 +273,8 @@ static const struct place *place_of(u64 pc)
  * was dropped may lead anywhere. */
 static void check_links(void)
 {
-    for (u32 i = 0; i < t->links.n; i++) {
-        const struct link *l = &t->links.v[i];
+    for (u32 i = 0; i < t->table.exits.n; i++) {
+        const struct link *l = &t->links[i];
         const struct unit_exit *x = &t->table.exits.v[i];
         if (!l->site || place_of(t->table.units.v[x->unit].pc)->unit != x->unit + 1)
             continue;
