@@ -50,6 +50,7 @@ static void print_stats(const struct run_result *r)
         {"untraced tasks", s->untraced},
         {"native steps", s->stepped},
         {"units", s->units},
+        {"hot units", s->hot},
         {"  dropped", s->dropped},
         {"  found changed", s->changed},
         {"  translated ahead", s->ahead},

@@ -142,6 +142,7 @@ static bool drain_one(struct drain *d)
         err_set(&d->decode_error, "a thread wrote beyond the end of its buffer");
     }
     struct owner owner = owner_of(p, i);
+    heat_look(p, buffer(p, i), used);
     sink(d, &owner, buffer(p, i), used);
     give_back(p, i, used);
     return true;

@@ -31,7 +31,7 @@ struct run_stats {
     u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
         record_bytes;
     u64 lost_buffers, lost_bytes;
-    u64 dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 hot, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct run_result {

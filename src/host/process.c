@@ -66,6 +66,7 @@ void process_free(struct process *p)
     free(p->drains);
     if (p->translator)
         translator_free(p->translator);
+    heat_free(p->heat);
     if (p->wire) {
         if (p->control)
             end_life(p);
@@ -142,6 +143,7 @@ static void collect(struct process *p)
     r->record_bytes += p->record_bytes;
     result->counts.bytes += p->record_bytes;
     r->units += x.units;
+    r->hot += x.hot;
     r->dropped += x.dropped;
     r->changed += x.changed;
     r->flushes += x.flushes;

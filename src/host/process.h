@@ -159,6 +159,7 @@ struct process {
     struct guest_points guest;
 
     struct translator *translator; /* the serve thread's */
+    struct heat *heat;             /* NULL if hot paths are not looked for */
     struct code_page *pages;
     u32 serial; /* counts translations */
     u32 requests;
@@ -271,6 +272,13 @@ void pids_find(pid_t pid, pid_t seen, struct pids *found);
  * and empty what is left. */
 void drain_begin(struct process *p);
 void drain_end(struct process *p);
+
+/* heat.c: find hot paths in a drained buffer, now and then; by the drains. Hand one of them to the translator, by the serve
+ * thread; false if there is none. */
+struct heat *heat_new(void);
+void heat_free(struct heat *h);
+void heat_look(struct process *p, const u8 *data, u32 size);
+bool heat_translate(struct process *p);
 
 /* seal.c: start the threads that write packed records to the file, and stop them when all is written. */
 void seal_begin(struct run *r);

@@ -294,6 +294,8 @@ void serve_begin(struct process *p)
     };
     epoch_begin(p);
     p->translator = translator_new(&config);
+    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink)
+        p->heat = heat_new();
 }
 
 void *serve_main(void *process)
@@ -301,7 +303,7 @@ void *serve_main(void *process)
     struct process *p = process;
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->bell);
-        if (serve_once(p) || translate_ahead(p->translator))
+        if (serve_once(p) || translate_ahead(p->translator) || heat_translate(p))
             continue;
         wait_for_bell(p, seen);
     }

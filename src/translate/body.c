@@ -18,6 +18,20 @@ enum { CC_E = 4, CC_A = 7 };
 
 /* -- The gate --------------------------------------------------------------------------------- */
 
+void body_save_flags(struct emit *e)
+{
+    const u8 save[] = {0x9f, 0x0f, 0x90, 0xc0}; /* lahf ; seto al */
+    emit_gs_store(e, RAX, T_SPILL0);
+    emit_bytes(e, save, sizeof save);
+}
+
+void body_restore_flags(struct emit *e)
+{
+    const u8 restore[] = {0x04, 0x7f, 0x9e}; /* add al, 0x7f ; sahf */
+    emit_bytes(e, restore, sizeof restore);
+    emit_gs_load(e, RAX, T_SPILL0);
+}
+
 /* The way out to the guest, before the unit has done anything: r11 = which unit it is. */
 static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
 {
@@ -34,11 +48,8 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
 {
     struct emit *c = &b->t->cold;
     u64 at = emit_here(c);
-    if (flags_are_live) {                        /* undo the saving below before leaving */
-        const u8 restore[] = {0x04, 0x7f, 0x9e}; /* add al, 0x7f ; sahf */
-        emit_bytes(c, restore, sizeof restore);
-        emit_gs_load(c, RAX, T_SPILL0);
-    }
+    if (flags_are_live)
+        body_restore_flags(c);
     emit_head_exit(b, entry, b->t->config.guest.gate);
     return at;
 }
@@ -70,44 +81,49 @@ static void emit_gate_test(struct builder *b, u64 stub)
 static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
 {
     u64 stub = emit_gate_stub(b, entry, flags_are_live);
-    if (flags_are_live) {
-        const u8 save[] = {0x9f, 0x0f, 0x90, 0xc0}; /* lahf ; seto al */
-        const u8 restore[] = {0x04, 0x7f, 0x9e};    /* add al, 0x7f ; sahf */
-        emit_gs_store(b->e, RAX, T_SPILL0);
-        emit_bytes(b->e, save, sizeof save);
-        emit_gate_test(b, stub);
-        emit_bytes(b->e, restore, sizeof restore);
-        emit_gs_load(b->e, RAX, T_SPILL0);
-        return;
-    }
+    if (flags_are_live)
+        body_save_flags(b->e);
     emit_gate_test(b, stub);
+    if (flags_are_live)
+        body_restore_flags(b->e);
+}
+
+/* A unit's first instruction can be replaced by a jump at once, whoever is about to run it: see link_head. */
+static void align_head(struct emit *e)
+{
+    u64 at = emit_here(e) & 7;
+    if (at > 3)
+        emit_nops(e, 8 - at);
 }
 
 /* -- Other ends ------------------------------------------------------------------------------- */
 
-static u8 condition(const struct insn *in)
+u8 body_condition(const struct insn *in)
 {
     /* 70+cc rel8 and 0F 80+cc rel32 */
     return in->z.opcode & 15;
 }
 
 /* A conditional branch in the middle: the way on costs nothing, the side exit writes its record out
- * of line. */
+ * of line. On a hot path the way on may be the one that the branch takes. */
 static void emit_side_exit(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     struct emit *c = &b->t->cold;
+    u64 fall = in->pc + in->len;
+    bool falls = path_way_on(b, i) == fall;
+    u8 condition = body_condition(in) ^ !falls;
     slots_settle_rsp(b);
-    u32 k = exit_add(b, i + 1, EXIT_DIRECT, in->target);
+    u32 k = exit_add(b, i + 1, EXIT_DIRECT, falls ? in->target : fall);
     if (!exit_records(b)) {
-        exit_jcc(b, condition(in), k);
+        exit_jcc(b, condition, k);
         return;
     }
     u64 stub = emit_here(c);
     exit_header(b, c, k, 0);
     exit_advance(b, c);
     exit_jmp(b, c, k);
-    emit_jcc(b->e, condition(in), stub);
+    emit_jcc(b->e, condition, stub);
 }
 
 /* A conditional branch at the end. The taken side's header is written first and overwritten when it
@@ -120,7 +136,7 @@ static void emit_last_jcc(struct builder *b, u32 i)
         fall = exit_add(b, i + 1, EXIT_DIRECT, in->pc + in->len);
     exit_header(b, b->e, taken, 0);
     exit_advance(b, b->e);
-    exit_jcc(b, condition(in), taken);
+    exit_jcc(b, body_condition(in), taken);
     exit_header(b, b->e, fall, -exit_record_size(b));
     exit_way_on(b, fall);
 }
@@ -197,6 +213,8 @@ static bool emit_one(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     bool last = i + 1 == b->n_insns && !b->falls_off;
     mark(b, i, 0);
+    if (b->is_hot && !last && in->class >= INSN_CALL && in->class <= INSN_RET)
+        return hot_branch(b, i);
     switch (in->class) {
     case INSN_PLAIN:
         if (in->z.mnemonic != ZYDIS_MNEMONIC_RDGSBASE)
@@ -233,6 +251,8 @@ static bool emit_one(struct builder *b, u32 i)
  * linkage table. */
 static bool is_line(const struct builder *b)
 {
+    if (b->is_hot)
+        return false;
     const struct insn *last = &b->insn[b->n_insns - 1];
     for (u32 i = 0; i < b->n_insns; i++)
         if (b->insn[i].class == INSN_JCC)
@@ -251,13 +271,22 @@ static bool is_line(const struct builder *b)
     }
 }
 
+/* An ordinary path is short enough for everything; a hot one may end here. */
+static bool fits(const struct builder *b, u32 i)
+{
+    return b->n_slots + path_slots(&b->insn[i]) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
+}
+
 bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
     memset(b->insn_refs, 0, sizeof b->insn_refs);
     b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
+    b->n_frames = 0;
     b->r11_in = REG_NONE;
     b->call.field = NULL;
+    if (!b->is_volatile)
+        align_head(b->e);
     *entry = cache_offset(b->t, emit_here(b->e));
     b->is_line = is_line(b);
     mark(b, 0, MARK_HEAD);
@@ -268,11 +297,14 @@ bool body_emit(struct builder *b, u32 *entry)
     }
     emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
     b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
-    for (u32 i = 0; i < b->n_insns; i++)
-        if (!emit_one(b, i)) {
+    for (u32 i = 0; i < b->n_insns; i++) {
+        if (b->is_hot)
+            hot_stores(b, i);
+        if (!fits(b, i) || !emit_one(b, i)) {
             b->failed = i;
             return false;
         }
+    }
     if (b->falls_off) {
         slots_settle_rsp(b);
         exit_direct(b, b->n_insns, b->next);

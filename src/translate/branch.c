@@ -108,8 +108,7 @@ static bool emit_target_load(struct builder *b, u32 i)
     return true;
 }
 
-/* r10 := where an indirect jump or call goes; and the thread block knows it too. */
-static bool emit_target(struct builder *b, u32 i)
+bool branch_target(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     emit_gs_store(b->e, R10, T_R10);
@@ -125,6 +124,14 @@ static bool emit_target(struct builder *b, u32 i)
     } else if (!emit_target_load(b, i)) {
         return false;
     }
+    return true;
+}
+
+/* The same; and the thread block knows the target too. */
+static bool emit_target(struct builder *b, u32 i)
+{
+    if (!branch_target(b, i))
+        return false;
     emit_gs_store(b->e, R10, T_TARGET);
     return true;
 }
@@ -227,7 +234,7 @@ static void emit_pad(struct builder *b, u64 return_pc)
     b->exit[k] =
         (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = return_pc};
     b->link[k] = (struct link){.stub = exit_ask_stub(b, k)};
-    b->pad = cache_offset(b->t, emit_here(b->e));
+    b->pad = b->link[k].pad = cache_offset(b->t, emit_here(b->e));
     b->pad_pc = return_pc;
     emit_verify(b->t, b->e, return_pc, BY_RETURN);
     exit_way_on(b, k);
@@ -245,6 +252,18 @@ static void emit_strict_call(struct builder *b, u32 k, bool direct, u64 return_p
         exit_jmp(b, b->e, k);
     else
         emit_table_jmp(b->t, b->e);
+}
+
+/* The real call that another unit has for the same call: the processor would remember another place behind a second one, and
+ * the program returns to the first. Before it is used, the stack is touched here: there, a fault would seem to be the other's. */
+static bool emit_shared_call(struct builder *b, u64 return_pc, u64 callee)
+{
+    const struct place *r = places_find(&b->t->places, return_pc);
+    if (!r || !r->call || r->callee != callee || b->t->config.no_link)
+        return false;
+    emit_store(b->e, RSP, RSP, -8);
+    emit_jmp(b->e, b->t->cache + r->call);
+    return true;
 }
 
 bool branch_call(struct builder *b, u32 i)
@@ -265,6 +284,8 @@ bool branch_call(struct builder *b, u32 i)
         emit_strict_call(b, k, direct, return_pc);
         return true;
     }
+    if (emit_shared_call(b, return_pc, direct ? in->target : 0))
+        return true;
     emit_8(b->e, 0xe8);
     b->call =
         (struct call_site){.field = b->e->p, .return_pc = return_pc, .exit = k, .direct = direct};

@@ -9,10 +9,19 @@
 
 /* -- What depends on which page --------------------------------------------------------------- */
 
+/* Is this the place's unit, or one that its unit has taken the place of? */
+static bool holds_unit(const struct translator *t, const struct place *p, u32 unit)
+{
+    for (u32 u = p->unit; u; u = t->below[u - 1])
+        if (u == unit + 1)
+            return true;
+    return false;
+}
+
 static bool is_current(const struct translator *t, const struct resident *r)
 {
     const struct place *p = places_find(&t->places, r->pc);
-    return p && p->unit == r->unit + 1;
+    return p && holds_unit(t, p, r->unit);
 }
 
 /* Units that are gone leave when the array would grow: the cost is spread over those that came. */
@@ -60,16 +69,16 @@ static void drop_pad(struct translator *t, u32 pad, u64 return_pc)
     if (!r || r->landing != pad)
         return;
     unpublish_landing(t, r);
-    r->landing = 0;
+    r->landing = r->call = 0;
 }
 
-static void drop_exits(struct translator *t, const struct place *p)
+static void drop_exits(struct translator *t, u32 unit)
 {
-    const struct unit *u = &t->table.units.v[p->unit - 1];
+    const struct unit *u = &t->table.units.v[unit];
     for (u32 k = u->exit0; k < u->exit0 + u->n_exits; k++) {
         link_forget(t, k);
-        if (p->pad && t->table.exits.v[k].kind == EXIT_LANDING)
-            drop_pad(t, p->pad, t->table.exits.v[k].target);
+        if (link_of(t, k)->pad)
+            drop_pad(t, link_of(t, k)->pad, t->table.exits.v[k].target);
     }
 }
 
@@ -81,7 +90,7 @@ static u64 runs_into(const struct translator *t, const struct place *p)
     u32 unit = t->table.exits.v[p->before - 1].unit;
     u64 pc = t->table.units.v[unit].pc;
     const struct place *own = places_find(&t->places, pc);
-    return own && own->unit == unit + 1 ? pc : 0;
+    return own && holds_unit(t, own, unit) ? pc : 0;
 }
 
 void drop_unit(struct translator *t, u64 pc)
@@ -90,10 +99,11 @@ void drop_unit(struct translator *t, u64 pc)
         struct place *p = places_find(&t->places, pc);
         if (!p || !p->unit)
             return;
-        drop_exits(t, p);
+        for (u32 u = p->unit; u; u = t->below[u - 1])
+            drop_exits(t, u - 1);
         unpublish(t, p);
         pc = runs_into(t, p);
-        p->unit = p->entry = p->inner = p->door = p->landing = p->pad = p->before = 0;
+        p->unit = p->entry = p->inner = p->door = p->landing = p->call = p->before = 0;
         link_place(t, p);
         t->stats.dropped++;
     }

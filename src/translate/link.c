@@ -6,6 +6,8 @@
  * 8-byte store. The program may be running through either at the moment of the change. */
 #include "translate/state.h"
 
+#include <string.h>
+
 u32 cache_offset(const struct translator *t, u64 cache_address)
 {
     return (u32)(cache_address - t->cache);
@@ -20,8 +22,8 @@ static void patch(struct translator *t, struct link *l, u32 to)
 {
     s32 rel = (s32)(to - (l->site + 4));
     store_release((s32 *)(t->config.wire + WIRE_CACHE_OFF + l->site), rel);
+    t->stats.links += to != l->stub && !l->linked;
     l->linked = to != l->stub;
-    t->stats.links += l->linked;
 }
 
 /* Every way round a loop passes a gate, and what can be stored between two gates is bounded. A
@@ -104,9 +106,19 @@ void link_place(struct translator *t, const struct place *p)
     for (u32 exit = p->exits; exit; exit = next) {
         struct link *l = link_of(t, exit - 1);
         next = l->next;
-        if (l->linked != (p->unit != 0))
-            patch(t, l, p->unit ? entry_for(t, exit - 1, p) : l->stub);
+        patch(t, l, p->unit ? entry_for(t, exit - 1, p) : l->stub);
     }
+}
+
+void link_head(struct translator *t, u32 from, u32 to)
+{
+    u8 *cell = t->config.wire + WIRE_CACHE_OFF + ALIGN_DOWN(from, 8);
+    u32 at = from & 7, rel = to - (from + 5);
+    u64 code;
+    memcpy(&code, cell, 8);
+    memset((u8 *)&code + at, 0xe9, 1);
+    memcpy((u8 *)&code + at + 1, &rel, 4);
+    store_release((u64 *)(void *)cell, code);
 }
 
 /* -- Tables read by the program --------------------------------------------------------------- */
@@ -240,6 +252,7 @@ void replace_landing(struct translator *t, struct place *p, u32 landing)
 {
     note_gone(t, p, BY_RETURN, p->landing);
     p->landing = landing;
+    p->call = 0;
 }
 
 void unpublish_end(struct translator *t)

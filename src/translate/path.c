@@ -6,11 +6,11 @@
  * its body should be entered at its head), when it would meet itself, or when it is long enough. */
 #include "translate/state.h"
 
-/* Past how many conditional branches a unit goes on. Measured with bench/engine: see
+/* Past how many conditional branches a unit goes on. Measured with bench/speed: see
  * docs/architecture.md. */
 enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 16, LOOK_DEPTH = 2 };
 
-static bool decode_at(struct translator *t, u64 pc, struct insn *in)
+bool path_decode(struct translator *t, u64 pc, struct insn *in)
 {
     u8 bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     size_t n = t->config.fetch(t->config.ctx, pc, bytes, sizeof bytes);
@@ -22,7 +22,7 @@ static bool decode_at(struct translator *t, u64 pc, struct insn *in)
 static bool look_at(struct translator *t, u64 pc, struct insn *in)
 {
     size_t n = t->looked.n;
-    bool ok = !volatile_at(t, pc) && decode_at(t, pc, in) && !volatile_insn(t, in);
+    bool ok = !volatile_at(t, pc) && path_decode(t, pc, in) && !volatile_insn(t, in);
     u64 last = (pc + (ok ? in->len : 1) - 1) >> 12;
     if (!n || t->looked.v[n - 1] != pc >> 12)
         vec_push(&t->looked, pc >> 12);
@@ -32,7 +32,7 @@ static bool look_at(struct translator *t, u64 pc, struct insn *in)
 }
 
 /* The most slots an instruction can need: two registers, or the vectors of the special forms. */
-static u32 slot_bound(const struct insn *in)
+u32 path_slots(const struct insn *in)
 {
     bool special = in->is_rep || in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
     return special ? 20 : 4;
@@ -57,7 +57,7 @@ static bool fits(struct builder *b, const struct insn *in)
 
 static u32 most_insns(const struct builder *b)
 {
-    u32 limit = b->is_volatile ? VOLATILE_INSNS : UNIT_INSNS, set = b->t->config.unit_insns;
+    u32 limit = b->is_volatile ? VOLATILE_INSNS : COLD_INSNS, set = b->t->config.unit_insns;
     return set ? MIN(set, limit) : limit;
 }
 
@@ -84,6 +84,11 @@ static enum step path_step(struct builder *b, const struct insn *in, u32 blocks,
     }
 }
 
+u64 path_way_on(const struct builder *b, u32 i)
+{
+    return i + 1 < b->n_insns ? b->insn[i + 1].pc : b->next;
+}
+
 bool path_form(struct builder *b)
 {
     struct translator *t = b->t;
@@ -97,13 +102,13 @@ bool path_form(struct builder *b)
         struct insn *in = &b->insn[b->n_insns];
         if (b->n_insns && in_path(b, pc))
             return true;
-        if (!decode_at(t, pc, in)) {
+        if (!path_decode(t, pc, in)) {
             b->next = pc;
             return b->n_insns > 0 ||
                    err_set(b->err, "the bytes at 0x%llx are not an instruction this version knows",
                            (unsigned long long)pc) == 0;
         }
-        slots += slot_bound(in);
+        slots += path_slots(in);
         if (!fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
             b->next = pc;
             return true;
@@ -186,14 +191,17 @@ u32 flags_live_in(struct builder *b)
         live |= undecided & in->reads;
         undecided &= ~(in->reads | in->writes);
         if (in->class == INSN_JCC && undecided) {
-            live |= flags_live_at(b->t, in->target, undecided);
+            u64 fall = in->pc + in->len;
+            live |= flags_live_at(b->t, path_way_on(b, i) == fall ? in->target : fall, undecided);
             undecided &= ~live;
         }
+        if (i + 1 < b->n_insns && (in->class == INSN_RET || in->class == INSN_JMP_IND || in->class == INSN_CALL_IND))
+            return live | undecided; /* it may go elsewhere */
     }
     if (!undecided)
         return live;
     const struct insn *last = &b->insn[b->n_insns - 1];
-    if (b->falls_off || last->class == INSN_JCC)
+    if (b->falls_off || last->class == INSN_JCC) /* there, `next` is the way not taken */
         return live | flags_live_at(b->t, b->next, undecided);
     if (last->class == INSN_CALL)
         return live | flags_live_at(b->t, last->target, undecided);

@@ -16,12 +16,14 @@ struct link {
     u32 stub; /* cache offset of the code that asks the host */
     u32 next; /* among the exits that lead to the same place: exit number + 1, 0 at the ends */
     u32 prev;
+    u32 pad; /* of the exit behind a call: cache offset of its landing pad */
     bool listed; /* it is among them */
     bool linked;
 };
 
-enum { VOLATILE_INSNS = 24 };
-enum { UNIT_INSNS = 64, UNIT_EXITS = 24, UNIT_SLOTS = 120, UNIT_REFS = 512 };
+/* What a unit may hold at most; and how many instructions one that is not hot does. */
+enum { UNIT_INSNS = HOT_INSNS, UNIT_EXITS = 64, UNIT_SLOTS = 120, UNIT_REFS = 512 };
+enum { COLD_INSNS = 64, VOLATILE_INSNS = 24 };
 
 /* A real call whose target is still to be emitted. */
 struct call_site {
@@ -36,6 +38,8 @@ struct gone {
     u64 at;
     u64 address;
 };
+
+enum { CALL_SIZE = 5 };
 
 /* How many units may follow one another without a jump. */
 enum { CHAIN_LIMIT = 4 };
@@ -59,7 +63,16 @@ enum {
     MARK_CHECK = 32, /* the check of volatile code: it is not there to be read */
     MARK_HEAD = 16,  /* nothing of the program runs here */
 };
-enum { UNIT_MARKS = 3 * UNIT_INSNS + 3 };
+enum { UNIT_MARKS = 4 * UNIT_INSNS + 3 };
+
+/* A call whose callee is in the path: where it pushed its return address, relative to what terms, and whether something
+ * may have overwritten it since. */
+struct frame {
+    struct value at;
+    u64 return_pc;
+    bool overwritten;
+};
+enum { FRAME_LIMIT = 16 };
 
 /* One unit in the making. */
 struct builder {
@@ -83,6 +96,9 @@ struct builder {
     u32 n_marks;
     u32 failed; /* the instruction that could not be emitted */
     u8 insn_refs[UNIT_INSNS];
+    bool is_hot; /* see hot.c */
+    struct frame frame[FRAME_LIMIT];
+    u32 n_frames;
     u32 pad;    /* cache offset of the landing pad behind a call, 0 if the unit has none */
     u64 pad_pc; /* and the app pc it stands for */
     u8 r11_in;  /* the register that holds the program's r11 during the current instruction */
@@ -111,6 +127,7 @@ struct translator {
     struct translate_config config;
     struct unit_table table;
     struct link *links; /* one for each exit; those of units that are gone mean nothing */
+    u32 *below;         /* for each unit, the one (number + 1) that it has taken the place of */
     struct numbers numbers;
     VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
@@ -134,6 +151,7 @@ struct translator {
         u32 pad;
         u64 pad_pc;
         struct call_site call;
+        u32 call_at;
     } chained[CHAIN_LIMIT + 1]; /* units emitted and not yet reachable */
     u32 n_chained;
 };
@@ -146,6 +164,23 @@ bool path_is_trampoline(struct translator *t, u64 pc);
 u32 flags_live_at(struct translator *t, u64 pc, u32 mask);
 /* The same at the head of a formed unit. */
 u32 flags_live_in(struct builder *b);
+
+/* The most slots that an instruction can need. */
+u32 path_slots(const struct insn *in);
+/* Decode the instruction at pc as it is now; false if it is none. */
+bool path_decode(struct translator *t, u64 pc, struct insn *in);
+/* The pc after instruction i, in path order. */
+u64 path_way_on(const struct builder *b, u32 i);
+
+/* hot.c: the path that was taken through these exits, one after the other, as far as it can be one unit; false if that is
+ * no longer than the first of them. */
+bool hot_path(struct builder *b, const u32 *exits, u32 n);
+/* End the path where it would leave a call open, or return from one that is not in it. */
+void hot_trim(struct builder *b);
+/* Note what instruction i may do to the return addresses on the path; before it is emitted. */
+void hot_stores(struct builder *b, u32 i);
+/* A call, return or indirect jump in the middle of the path. */
+bool hot_branch(struct builder *b, u32 i);
 
 /* slots.c: make an instruction's references computable, storing registers where they are not. */
 bool slots_before(struct builder *b, u32 i);
@@ -195,6 +230,8 @@ bool plain_gs_selector(struct builder *b, u32 i);
 void mark(struct builder *b, u32 i, u8 flags);
 
 /* branch.c */
+/* r10 := where an indirect jump or call goes; the program's r10 is in the thread block. */
+bool branch_target(struct builder *b, u32 i);
 bool branch_jmp(struct builder *b, u32 i);
 bool branch_ret(struct builder *b, u32 i);
 bool branch_call(struct builder *b, u32 i);
@@ -207,6 +244,10 @@ u32 branch_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
 /* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
  * what it leads to must be emitted next, or exit_late_jump be called. */
 bool body_emit(struct builder *b, u32 *entry);
+/* Keep the flags in a register; what follows may change them. Put them back. */
+void body_save_flags(struct emit *e);
+void body_restore_flags(struct emit *e);
+u8 body_condition(const struct insn *in);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);
@@ -215,8 +256,10 @@ struct link *link_of(struct translator *t, u32 exit);
 void link_exit(struct translator *t, u32 exit);
 /* Send it back to its stub, for good: its unit is going. */
 void link_forget(struct translator *t, u32 exit);
-/* Link all exits that lead to a place that is translated now, or is no more. */
+/* Link all exits that lead to a place that is translated now, or otherwise, or is no more. */
 void link_place(struct translator *t, const struct place *p);
+/* Whoever comes to the head of the unit at `from` goes on to `to` instead. */
+void link_head(struct translator *t, u32 from, u32 to);
 /* Fill the jump tables; they grow by themselves. */
 void jump_begin(struct translator *t);
 void publish(struct translator *t, struct place *p);

@@ -11,7 +11,7 @@
 
 /* No unit takes more of either part of the cache; nor does what comes with it, its door and its call. */
 enum { UNIT_ROOM = 32768, EXTRA_ROOM = 4096 };
-/* How many units may be translated ahead of one request. Measured with bench/engine. */
+/* How many units may be translated ahead of one request. Measured with bench/speed. */
 enum { AHEAD_BUDGET = 64 };
 /* Room for the unit table, in elements: address space only, until it is used. */
 enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29 };
@@ -80,6 +80,7 @@ struct translator *translator_new(const struct translate_config *config)
     begin_cache(t);
     reserve_table(&t->table);
     t->links = reserve(EXIT_ID_LIMIT * sizeof *t->links);
+    t->below = reserve(UNITS_CAP * sizeof *t->below);
     detect_features(t);
     jump_begin(t);
     return t;
@@ -89,6 +90,7 @@ void translator_free(struct translator *t)
 {
     release_table(&t->table);
     munmap(t->links, EXIT_ID_LIMIT * sizeof *t->links);
+    munmap(t->below, UNITS_CAP * sizeof *t->below);
     free(t->numbers.v);
     vec_fini(&t->marks);
     vec_fini(&t->ahead);
@@ -106,7 +108,11 @@ void translator_free(struct translator *t)
 static bool emit_or_shorten(struct builder *b, u32 *entry)
 {
     struct emit hot = b->t->hot, cold = b->t->cold;
-    while (!body_emit(b, entry)) {
+    for (;;) {
+        if (b->is_hot)
+            hot_trim(b);
+        if (body_emit(b, entry))
+            break;
         b->t->hot = hot;
         b->t->cold = cold;
         if (b->failed == 0)
@@ -162,6 +168,7 @@ static u32 commit_unit(struct builder *b)
 /* The same for what is only about the code that was emitted for it. */
 static void commit_code(struct builder *b, u32 number)
 {
+    b->t->below[number] = 0;
     for (u32 k = 0; k < b->n_exits; k++)
         *link_of(b->t, b->exit0 + k) = b->link[k];
     for (u32 k = 0; k < b->n_marks; k++) {
@@ -180,10 +187,9 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->entry = entry;
     p->inner = b->inner;
     p->is_line = b->is_line;
-    p->pad = b->pad;
     drop_note(t, b->pc);
     struct chained *c = &t->chained[t->n_chained++];
-    *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
+    *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call, .call_at = b->pad - CALL_SIZE};
     c->call.exit += t->table.units.v[number].exit0;
 }
 
@@ -201,6 +207,8 @@ static void connect(struct translator *t, const struct chained *c)
     if (c->pad) {
         struct place *r = places_get(&t->places, c->pad_pc);
         replace_landing(t, r, c->pad);
+        r->call = c->call_at;
+        r->callee = c->call.direct ? t->table.exits.v[c->call.exit].target : 0;
         publish(t, r);
     }
 }
@@ -289,6 +297,7 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
     b->t = t;
     b->err = e;
     b->pc = pc;
+    b->is_hot = false;
     b->chain = chain;
     b->careful = places_get(&t->places, pc)->careful;
     b->e = &t->hot;
@@ -336,6 +345,66 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
     }
     connect_chain(t);
     unpublish_end(t);
+    return true;
+}
+
+/* -- Hot units -------------------------------------------------------------------------------- */
+
+/* The new unit takes the place's, whose code stays for those who are in it; who comes to its head is sent on. */
+static void take_over(struct translator *t, u32 number, u32 entry)
+{
+    struct builder *b = &t->builder;
+    struct place *p = places_get(&t->places, b->pc);
+    u32 old = p->entry;
+    t->below[number] = p->unit;
+    note_chained(b, number, entry);
+    connect_chain(t);
+    link_head(t, old, entry);
+    unpublish_end(t);
+    t->stats.hot++;
+}
+
+static bool is_below(const struct translator *t, const struct place *p, u32 number)
+{
+    for (u32 u = p->unit; u; u = t->below[u - 1])
+        if (u == number + 1)
+            return true;
+    return false;
+}
+
+bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
+{
+    struct builder *b = &t->builder;
+    struct err ignored;
+    u32 exits[HOT_EXITS], entry, number;
+    if (n < 2 || n > HOT_EXITS || !has_room(t, 2 * UNIT_ROOM))
+        return false;
+    for (u32 k = 0; k < n; k++) {
+        exits[k] = exit_ids[k] - FIRST_EXIT_ID;
+        if (exit_ids[k] < FIRST_EXIT_ID || exits[k] >= t->table.exits.n)
+            return false;
+    }
+    b->t = t;
+    b->err = &ignored;
+    b->pc = t->table.units.v[t->table.exits.v[exits[0]].unit].pc;
+    b->is_hot = true;
+    b->chain = 0;
+    b->careful = false;
+    b->e = &t->hot;
+    t->looked.n = 0;
+    const struct place *p = places_find(&t->places, b->pc);
+    if (!p || !p->unit || !hot_path(b, exits, n))
+        return false;
+    struct emit before = t->hot, cold = t->cold;
+    while (emit_here(&t->hot) & 15)
+        emit_8(&t->hot, 0xcc);
+    if (!number_and_emit(b, &entry, &number) || is_below(t, places_find(&t->places, b->pc), number)) {
+        t->hot = before;
+        t->cold = cold;
+        return false;
+    }
+    commit_code(b, number);
+    take_over(t, number, entry);
     return true;
 }
 

@@ -58,7 +58,7 @@ struct translate_config {
 };
 
 struct translate_stats {
-    u64 dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 hot, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -109,6 +109,11 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f);
 bool translate_flush(struct translator *t, struct err *e);
 /* Translate one unit that will probably be asked for; false if there is none. */
 bool translate_ahead(struct translator *t);
+
+/* A path that was taken often, as the ids of the exits that were passed, one after the other: make it one unit, which takes
+ * the place of the first. False if it cannot be, or would be no longer. */
+enum { HOT_EXITS = 64, HOT_INSNS = 240 };
+bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n);
 
 /* Which bits of a target index the jump tables; the threads' own grow with it. */
 u64 translator_jump_mask(const struct translator *t);
