@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SPIN_PAUSES = 2000 };
+enum { SPIN_PAUSES = 6000, NAP_NS = 1000000, SLEEP_NS = 100000000 };
 
 /* -- Sinks ------------------------------------------------------------------------------------ */
 
@@ -148,15 +148,18 @@ static bool drain_one(struct drain *d)
     return true;
 }
 
-static void wait_for_buffers(struct process *p, u32 seen)
+/* A drain that has just worked naps: to be woken for every buffer would cost the program more than it costs to fill one. When nothing
+ * has come for a while it sleeps, and the first buffer wakes it. */
+static void wait_for_buffers(struct process *p, u32 seen, bool has_worked)
 {
     struct control *c = p->control;
-    struct timespec limit = {0, 100000000};
-    for (int i = 0; i < SPIN_PAUSES; i++) {
+    struct timespec limit = {0, has_worked ? NAP_NS : SLEEP_NS};
+    for (int i = 0; has_worked && i < SPIN_PAUSES; i++) {
         if (load_relaxed(&c->drain_bell) != seen)
             return;
         __builtin_ia32_pause();
     }
+    store_relaxed(&c->drain_wants, has_worked ? 3 : 1);
     __atomic_fetch_add(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);
     if (load_acquire(&c->drain_bell) == seen && !load_acquire(&p->stopping))
         syscall(SYS_futex, &c->drain_bell, FUTEX_WAIT, seen, &limit, NULL, 0);
@@ -167,12 +170,16 @@ static void *drain_main(void *drain)
 {
     struct drain *d = drain;
     struct process *p = d->process;
+    bool has_worked = false;
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->drain_bell);
-        if (drain_one(d))
+        if (drain_one(d)) {
+            has_worked = true;
             continue;
+        }
         seal_due(p);
-        wait_for_buffers(p, seen);
+        wait_for_buffers(p, seen, has_worked);
+        has_worked = false;
     }
     return NULL;
 }

@@ -2,7 +2,8 @@
 /* Which paths are hot, as the records tell: nothing is counted inside the program.
  *
  * Now and then a drained buffer is looked at. The unit that begins most of its records heads a path; the path goes on with the exit
- * that most often came next, among the records that came the same way so far, while that is most of them. What the path covers is
+ * that most often came next, among the records that came the same way so far, while that is three quarters of them and half of those that
+ * began. What the path covers is
  * taken out, and the next head is looked for. The translator makes one unit of each path; the next buffer shows what is left. */
 #include "host/process.h"
 
@@ -167,10 +168,10 @@ static void follow(struct heat *h, const struct unit_table *t, u32 head, struct 
     for (u32 i = 0; i < h->n; i++)
         if (h->id[i] && unit_of(t, h->id[i]) == head)
             h->came[came++] = i;
-    u32 least = MAX(came / 8, 4u);
+    u32 least = MAX(came / 2, 4u);
     while (p->n < HOT_EXITS && insns < HOT_INSNS) {
         u32 times, id = majority(h, came, &times);
-        if (!id || times < least || times * 2 < came)
+        if (!id || times < least || times * 4 < came * 3)
             break;
         p->id[p->n++] = id;
         insns += t->exits.v[id - FIRST_EXIT_ID].insns;

@@ -115,13 +115,14 @@ static void emit_side_exit(struct builder *b, u32 i)
     u8 condition = body_condition(in) ^ !falls;
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_DIRECT, falls ? in->target : fall);
-    if (!exit_records(b)) {
+    if (!exit_records(b) && !b->n_frames) {
         exit_jcc(b, condition, k);
         return;
     }
     u64 stub = emit_here(c);
     exit_header(b, c, k, 0);
     exit_advance(b, c);
+    hot_balance(b, c);
     exit_jmp(b, c, k);
     emit_jcc(b->e, condition, stub);
 }

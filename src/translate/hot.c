@@ -139,6 +139,22 @@ void hot_stores(struct builder *b, u32 i)
             b->frame[f].overwritten = true;
 }
 
+/* The calls in the path were not real ones, but the returns from them will be, in the units that come next. Each needs an entry in
+ * the processor's return predictor, or all returns after it go wrong too. What these calls push goes to the thread block: below the
+ * program's stack pointer it may have data. */
+void hot_balance(struct builder *b, struct emit *e)
+{
+    const u8 call_over[] = {0xe8, 1, 0, 0, 0, 0xcc}; /* call over an int3 */
+    if (!b->n_frames || b->t->config.strict)
+        return;
+    emit_gs_store(e, RSP, T_SPILL1);
+    emit_gs_load(e, RSP, T_SELF);
+    emit_lea(e, RSP, RSP, T_CALLS);
+    for (u32 f = 0; f < b->n_frames; f++)
+        emit_bytes(e, call_over, sizeof call_over);
+    emit_gs_load(e, RSP, T_SPILL1);
+}
+
 /* -- Branches in the middle ------------------------------------------------------------------- */
 
 enum { CC_NE = 5 };
@@ -155,6 +171,7 @@ static u64 leave_before(struct builder *b, u32 i, u32 refs, bool r10_saved)
         emit_gs_load(c, R10, T_R10);
     exit_header(b, c, k, 0);
     exit_advance(b, c);
+    hot_balance(b, c);
     exit_jmp(b, c, k);
     return at;
 }
@@ -249,12 +266,13 @@ static bool leave(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     s32 count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s32)(u16)in->op[0].imm.value.u : 0;
-    const struct frame *f = &b->frame[--b->n_frames];
+    const struct frame *f = &b->frame[b->n_frames - 1];
     const struct value *rsp = &b->values.reg[RSP];
     bool same = rsp->known && f->at.known && rsp->a == f->at.a && rsp->b == f->at.b && rsp->c == f->at.c &&
                 rsp->b == TERM_NONE;
     if (f->overwritten || !same)
         check_return(b, i);
+    b->n_frames--;
     if (!slots_before(b, i))
         return plain_refuse(b, in);
     values_step(&b->values, in);

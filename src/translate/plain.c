@@ -5,28 +5,45 @@
 
 #include <stdio.h>
 
+enum { IDLE_LIMIT = 16 };
+
 static const u32 loan_slot[LOAN_LIMIT] = {T_SPILL0, T_SPILL1, T_SPILL2, T_SPILL3};
 
-/* Borrow a register that the instruction does not name; one of the low ones if it is to stand in an
- * operand's place. */
+/* How many instructions of the path after this one do not name the register: while they run, it comes back from memory. */
+static u32 idle_for(const struct builder *b, const struct insn *in, u8 reg)
+{
+    u32 at = (u32)(in - b->insn), i = at + 1;
+    while (i < b->n_insns && i < at + IDLE_LIMIT && !(b->insn[i].names & LIVE_REG(reg)))
+        i++;
+    return i - at;
+}
+
+/* Borrow a register that the instruction does not name, the one that is not needed for the longest time; one of the low ones if it
+ * is to stand in an operand's place. */
 u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stands_in)
 {
     static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI, RBP,
                                     R8,  R9,  R10, R12, R13, R14, R15};
+    u8 best = REG_NONE;
+    u32 longest = 0;
     for (size_t i = 0; i < (stands_in ? 6 : sizeof candidates); i++) {
         u8 r = candidates[i];
         bool taken = in->names & LIVE_REG(r);
         for (u8 k = 0; k < l->n; k++)
             taken |= l->reg[k] == r;
-        if (taken)
+        u32 idle = taken ? 0 : idle_for(b, in, r);
+        if (idle <= longest)
             continue;
-        emit_gs_store(b->e, r, loan_slot[l->n]);
-        l->reg[l->n++] = r;
-        struct mark *m = &b->mark[b->n_marks - 1];
-        m->loan[m->n_loans++] = r;
-        return r;
+        longest = idle;
+        best = r;
     }
-    return REG_NONE;
+    if (best == REG_NONE)
+        return REG_NONE;
+    emit_gs_store(b->e, best, loan_slot[l->n]);
+    l->reg[l->n++] = best;
+    struct mark *m = &b->mark[b->n_marks - 1];
+    m->loan[m->n_loans++] = best;
+    return best;
 }
 
 void loan_return(struct builder *b, const struct loan *l)

@@ -179,6 +179,8 @@ bool hot_path(struct builder *b, const u32 *exits, u32 n);
 void hot_trim(struct builder *b);
 /* Note what instruction i may do to the return addresses on the path; before it is emitted. */
 void hot_stores(struct builder *b, u32 i);
+/* The way out of a unit with open calls: let the processor remember as many as the program will return from. */
+void hot_balance(struct builder *b, struct emit *e);
 /* A call, return or indirect jump in the middle of the path. */
 bool hot_branch(struct builder *b, u32 i);
 

@@ -198,6 +198,7 @@ struct control {
     u32 host_sleeps;  /* nonzero while the translator sleeps on the bell */
     u32 drain_bell;   /* futex; counts buffers published */
     u32 drain_sleeps; /* drains asleep on their bell */
+    u32 drain_wants;  /* how many buffers must be on their way for these to be woken */
     u32 free_bell;    /* futex; rung when waiting threads may go on */
     u32 guest_waits;  /* threads waiting for the window */
     u32 buffer_size;
@@ -292,7 +293,7 @@ _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
 _Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
-_Static_assert(sizeof(struct thread) <= T_SIGNAL_STACK, "layout");
+_Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
