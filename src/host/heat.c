@@ -161,17 +161,17 @@ static u32 go_on(struct heat *h, u32 came, u32 id)
     return kept;
 }
 
-static void follow(struct heat *h, const struct unit_table *t, u32 head, struct hot_path *p)
+static void follow(struct heat *h, const struct unit_table *t, u32 head, bool eager, struct hot_path *p)
 {
     u32 came = 0, insns = 0;
     p->n = 0;
     for (u32 i = 0; i < h->n; i++)
         if (h->id[i] && unit_of(t, h->id[i]) == head)
             h->came[came++] = i;
-    u32 least = MAX(came / 2, 4u);
+    u32 least = eager ? 1 : MAX(came / 2, 4u);
     while (p->n < HOT_EXITS && insns < HOT_INSNS) {
         u32 times, id = majority(h, came, &times);
-        if (!id || times < least || times * 4 < came * 3)
+        if (!id || times < least || times * 4 < came * (eager ? 1 : 3))
             break;
         p->id[p->n++] = id;
         insns += t->exits.v[id - FIRST_EXIT_ID].insns;
@@ -203,7 +203,7 @@ static void look(struct heat *h, const struct unit_table *t, const u8 *data, u32
     find_heads(h, t, least);
     while (found < MOST_PATHS && hottest(h, &unit) >= least) {
         struct hot_path *p = &h->path[found];
-        follow(h, t, unit, p);
+        follow(h, t, unit, eager, p);
         if (p->n < 2)
             continue;
         cover(h, t, p);
@@ -231,7 +231,7 @@ void heat_look(struct process *p, const u8 *data, u32 size)
         look(h, translator_table(p->translator), data, size, p->run->stress.hot);
     bool found = h->n_paths;
     pthread_mutex_unlock(&h->paths_lock);
-    h->period = found ? 1 : MIN(h->period * 2, (u32)MOST_PERIOD);
+    h->period = found || p->run->stress.hot ? 1 : MIN(h->period * 2, (u32)MOST_PERIOD);
     h->skip = h->period - 1;
     pthread_mutex_unlock(&h->lock);
     if (!found)

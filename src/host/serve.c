@@ -109,6 +109,11 @@ static u64 answer_fault(struct process *p, struct thread *t, u64 cache_pc)
     for (u32 i = 0; i < f.n_loans; i++)
         if (f.loan[i] < 16)
             t->regs[f.loan[i]] = spill[i];
+    if (f.pointer != R11) {
+        t->app_r11 = t->ptr;
+        t->ptr = t->regs[f.pointer];
+        t->regs[f.pointer] = t->lent;
+    }
     if (f.is_check) {
         t->pc = f.pc;
         return FAULT_CHECK;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { CC_E = 4, CC_A = 7 };
+enum { LEAST_USES = 2 };
 
 /* -- The gate --------------------------------------------------------------------------------- */
 
@@ -272,6 +273,34 @@ static bool is_line(const struct builder *b)
     }
 }
 
+/* -- The record pointer ------------------------------------------------------------------------ */
+
+/* A path that names r11 again and again is better off with the pointer in a register that it does not name at all. */
+static u8 choose_pointer(const struct builder *b)
+{
+    static const u8 candidates[] = {R15, R14, R13, R12, R9, R8, RBP, RBX};
+    u32 named = 0, uses = 0;
+    for (u32 i = 0; i < b->n_insns; i++) {
+        named |= b->insn[i].names;
+        uses += (b->insn[i].names & LIVE_REG(R11)) != 0;
+    }
+    for (size_t i = 0; exit_records(b) && uses >= LEAST_USES && i < sizeof candidates; i++)
+        if (!(named & LIVE_REG(candidates[i])))
+            return candidates[i];
+    return R11;
+}
+
+static void move_pointer(struct builder *b)
+{
+    u8 to = choose_pointer(b);
+    if (to == R11)
+        return;
+    emit_gs_store(b->e, to, T_LENT);
+    emit_move(b->e, to, R11);
+    emit_gs_load(b->e, R11, T_APP_R11);
+    b->pointer = to;
+}
+
 /* An ordinary path is short enough for everything; a hot one may end here. */
 static bool fits(const struct builder *b, u32 i)
 {
@@ -284,6 +313,7 @@ bool body_emit(struct builder *b, u32 *entry)
     memset(b->insn_refs, 0, sizeof b->insn_refs);
     b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
     b->n_frames = 0;
+    b->pointer = R11;
     b->r11_in = REG_NONE;
     b->call.field = NULL;
     if (!b->is_volatile)
@@ -298,6 +328,7 @@ bool body_emit(struct builder *b, u32 *entry)
     }
     emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
     b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
+    move_pointer(b);
     for (u32 i = 0; i < b->n_insns; i++) {
         if (b->is_hot)
             hot_stores(b, i);

@@ -85,7 +85,7 @@ static bool emit_target_load(struct builder *b, u32 i)
     struct loan loan = {.n = 0};
     bool through_gs = insn_uses_gs(in);
     u64 address;
-    if (exit_records(b) && in->names & LIVE_REG(R11)) {
+    if (exit_takes_r11(b) && in->names & LIVE_REG(R11)) {
         rw.r11_as = b->r11_in = loan_take(b, in, &loan, true);
         emit_gs_load(b->e, rw.r11_as, T_APP_R11);
     }
@@ -117,7 +117,7 @@ bool branch_target(struct builder *b, u32 i)
         u8 from = insn_gpr(in->op[0].reg.value);
         if (!slots_before(b, i))
             return plain_refuse(b, in);
-        if (from == R11 && exit_records(b))
+        if (from == R11 && exit_takes_r11(b))
             emit_gs_load(b->e, R10, T_APP_R11);
         else if (from != R10)
             emit_move(b->e, R10, from);

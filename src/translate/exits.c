@@ -11,6 +11,11 @@ bool exit_records(const struct builder *b)
     return b->t->config.events != EVENTS_none;
 }
 
+bool exit_takes_r11(const struct builder *b)
+{
+    return exit_records(b) && b->pointer == R11;
+}
+
 static u32 exit_id(const struct builder *b, u32 k)
 {
     return FIRST_EXIT_ID + b->exit0 + k;
@@ -61,10 +66,24 @@ u32 exit_add(struct builder *b, u32 n, enum exit_kind kind, u64 target)
     return k;
 }
 
+/* r11 is the record pointer again, as it is between units. */
+static void take_r11(struct builder *b, struct emit *e)
+{
+    if (b->pointer == R11)
+        return;
+    emit_gs_store(e, R11, T_APP_R11);
+    emit_move(e, R11, b->pointer);
+    emit_gs_load(e, b->pointer, T_LENT);
+    if (e == b->e) /* the unit's last words */
+        b->pointer = R11;
+}
+
 void exit_header(struct builder *b, struct emit *e, u32 k, s32 disp)
 {
-    if (exit_records(b))
-        emit_header(e, exit_id(b, k) << RECORD_ID_SHIFT | b->n_slots, disp);
+    if (!exit_records(b))
+        return;
+    take_r11(b, e);
+    emit_header(e, exit_id(b, k) << RECORD_ID_SHIFT | b->n_slots, disp);
 }
 
 void exit_advance(struct builder *b, struct emit *e)

@@ -12,7 +12,8 @@ void mark(struct builder *b, u32 i, u8 flags)
     struct mark m = {.at = cache_offset(b->t, emit_here(b->e)),
                      .insn = (u8)i,
                      .slots = (u8)b->n_slots,
-                     .flags = flags};
+                     .flags = flags,
+                     .pointer = b->pointer};
     b->mark[b->n_marks++] = m;
 }
 
@@ -64,7 +65,8 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
                         .record_done = m->flags & MARK_DONE,
                         .is_return = m->flags & MARK_RETURN,
                         .trap_len = m->flags & MARK_AFTER ? x[m->insn].len : 0,
-                        .n_loans = m->n_loans};
+                        .n_loans = m->n_loans,
+                        .pointer = m->pointer};
     memcpy(f->loan, m->loan, sizeof f->loan);
     if (m->flags & MARK_CHECK) {
         f->is_check = true;

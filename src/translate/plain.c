@@ -28,7 +28,7 @@ u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stan
     u32 longest = 0;
     for (size_t i = 0; i < (stands_in ? 6 : sizeof candidates); i++) {
         u8 r = candidates[i];
-        bool taken = in->names & LIVE_REG(r);
+        bool taken = in->names & LIVE_REG(r) || r == b->pointer;
         for (u8 k = 0; k < l->n; k++)
             taken |= l->reg[k] == r;
         u32 idle = taken ? 0 : idle_for(b, in, r);
@@ -63,7 +63,7 @@ static bool emit_far_in_place(struct builder *b, const struct insn *in, u64 targ
 {
     u8 to =
         in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(in->op[0].reg.value) : REG_NONE;
-    if (to == REG_NONE || (to == R11 && exit_records(b)) || to == RSP || in->z.address_width != 64)
+    if (to == REG_NONE || (to == R11 && exit_takes_r11(b)) || to == RSP || in->z.address_width != 64)
         return false;
     if (in->z.mnemonic == ZYDIS_MNEMONIC_LEA && in->op[0].size == 64) {
         emit_imm(b->e, to, target);
@@ -121,7 +121,7 @@ bool plain_emit(struct builder *b, u32 i)
     struct rewrite rw = {REG_NONE, REG_NONE};
     struct loan loan = {.n = 0};
     u64 target;
-    bool through_gs = insn_uses_gs(in), uses_r11 = exit_records(b) && in->names & LIVE_REG(R11);
+    bool through_gs = insn_uses_gs(in), uses_r11 = exit_takes_r11(b) && in->names & LIVE_REG(R11);
     bool far = insn_rip_target(in, &target) && !plain_is_near(b, target);
     if (uses_r11) {
         rw.r11_as = b->r11_in = loan_take(b, in, &loan, true);
@@ -162,7 +162,7 @@ done:
 void plain_gsbase(struct builder *b, const struct insn *in)
 {
     u8 reg = insn_gpr(in->op[0].reg.value);
-    bool stolen = reg == R11 && exit_records(b);
+    bool stolen = reg == R11 && exit_takes_r11(b);
     u8 holder = stolen ? RCX : reg;
     bool wide = in->op[0].size == 64, write = in->z.mnemonic == ZYDIS_MNEMONIC_WRGSBASE;
     emit_gs_store(b->e, RCX, T_SPILL0);
@@ -196,7 +196,7 @@ bool plain_gs_selector(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     struct loan loan = {.n = 0};
-    if (exit_records(b) && in->names & LIVE_REG(R11)) {
+    if (exit_takes_r11(b) && in->names & LIVE_REG(R11)) {
         b->r11_in = loan_take(b, in, &loan, true);
         emit_gs_load(b->e, b->r11_in, T_APP_R11);
     }

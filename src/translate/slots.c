@@ -13,13 +13,13 @@ static s32 slot_at(u32 slot)
 /* The register that holds the program's value of reg now. */
 static u8 holder(const struct builder *b, u8 reg)
 {
-    return reg == R11 ? b->r11_in : reg;
+    return reg == R11 && exit_takes_r11(b) ? b->r11_in : reg;
 }
 
 static u8 store_register(struct builder *b, u8 reg)
 {
     u8 slot = (u8)b->n_slots++;
-    emit_store(b->e, holder(b, reg), R11, slot_at(slot));
+    emit_store(b->e, holder(b, reg), b->pointer, slot_at(slot));
     return slot;
 }
 
@@ -53,7 +53,7 @@ static u8 store_vector(struct builder *b, ZydisRegister r, bool legacy)
     ZydisEncoderRequest q = {.operand_count = 2};
     q.mnemonic = is_vector && legacy ? ZYDIS_MNEMONIC_MOVDQU : vector_store(b, r, bytes);
     q.operands[0].type = ZYDIS_OPERAND_TYPE_MEMORY;
-    q.operands[0].mem.base = ZYDIS_REGISTER_R11;
+    q.operands[0].mem.base = (ZydisRegister)(ZYDIS_REGISTER_RAX + b->pointer);
     q.operands[0].mem.displacement = slot_at(slot);
     q.operands[0].mem.size = q.mnemonic == ZYDIS_MNEMONIC_KMOVW ? 2 : is_vector ? bytes : 8;
     q.operands[1].type = ZYDIS_OPERAND_TYPE_REGISTER;
@@ -139,7 +139,7 @@ static u8 store_xcomp(struct builder *b, const struct access *a)
         q.prefixes |= ZYDIS_ATTRIB_HAS_SEGMENT_FS;
     emit_request(b->e, &q);
     u8 slot = (u8)b->n_slots++;
-    emit_store(b->e, s, R11, slot_at(slot));
+    emit_store(b->e, s, b->pointer, slot_at(slot));
     emit_gs_load(b->e, s, T_SPILL1);
     return slot;
 }

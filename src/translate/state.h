@@ -54,6 +54,7 @@ struct mark {
     u8 flags;   /* MARK_* */
     u8 n_loans; /* registers that are in the spill slots, in this order */
     u8 loan[4];
+    u8 pointer; /* the register that holds the record pointer */
 };
 enum {
     MARK_R10 = 1,    /* the program's r10 is in the thread block */
@@ -101,7 +102,8 @@ struct builder {
     u32 n_frames;
     u32 pad;    /* cache offset of the landing pad behind a call, 0 if the unit has none */
     u64 pad_pc; /* and the app pc it stands for */
-    u8 r11_in;  /* the register that holds the program's r11 during the current instruction */
+    u8 pointer; /* the register that holds the record pointer: r11, or one that the unit does not name */
+    u8 r11_in;  /* the register that holds the program's r11 during the current instruction, if that is not r11 itself */
     struct emit *e;
     u32 inner;             /* cache offset behind the gate */
     bool is_line;          /* see body.c */
@@ -196,6 +198,8 @@ bool numbers_hold(struct builder *b, u32 unit);
 
 /* exits.c */
 bool exit_records(const struct builder *b);
+/* Is r11 not the program's here? */
+bool exit_takes_r11(const struct builder *b);
 s32 exit_record_size(const struct builder *b);
 /* Note an exit after the first n instructions; rsp must be settled. Its number within the unit. */
 u32 exit_add(struct builder *b, u32 n, enum exit_kind kind, u64 target);

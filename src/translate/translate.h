@@ -93,6 +93,7 @@ struct fault {
     bool is_return;   /* not the program's fault: its return goes on at the target in the block */
     u8 trap_len;      /* of an instruction that may trap, which is reported behind it; else 0 */
     u8 n_loans, loan[4]; /* registers whose values are in the spill slots */
+    u8 pointer; /* the register that holds the record pointer; if not r11, its value is in `lent`, and r11 is the program's */
     struct rep_fault {
         u8 refs;   /* of a rep instruction, 0 if it is none */
         u8 count;  /* slot of the count before it */

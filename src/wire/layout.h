@@ -69,6 +69,7 @@
 #define T_IN_USE            0x110 /* 32 bits; cleared last of all when a thread ends */
 #define T_INSIDE            0x118 /* the epoch in which it entered the cache; 0 while it is outside */
 #define T_PENDING           0x120 /* 32 bits; signals to deliver now: no system call may be begun */
+#define T_LENT              0x130 /* the program's value of a register that holds the record pointer instead of r11 */
 #define T_CALLS             0x1fc0 /* below this, room for FRAME_LIMIT words that nobody reads: see hot.c */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000

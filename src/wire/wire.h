@@ -122,6 +122,7 @@ struct thread {
     u32 pending; /* bit i: arrived[i] is to be delivered at the next gate */
     u32 looking; /* it reads the index to fill the jump tables; guest writes, host reads */
     u64 known;   /* the epoch that `resume` is of; the guest's own */
+    u64 lent;
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -293,6 +294,7 @@ _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
 _Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
+_Static_assert(offsetof(struct thread, lent) == T_LENT, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
