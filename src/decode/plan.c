@@ -4,11 +4,12 @@
  * displacements, store.
  *
  * The walk from record to record never waits for a table, since a record's length is in its header;
- * and what nearly every record needs from the tables is one cache line, its plan. Three kinds of
+ * and what nearly every record needs from the tables is one cache line, its plan. Four kinds of
  * plan:
  *
  *   small   at most 6 slots and 8 references, each one term + disp: 8 lanes, all in the plan
  *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups beside it
+ *   wide    at most 120 slots, as hot units have: the lanes are in memory, and gathered
  *   slow    everything else: the scalar path
  *
  * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step
@@ -23,21 +24,22 @@
 
 enum { SMALL_SLOTS = 6, SMALL_BASE = 6, SMALL_RSP = 7, SMALL_REFS = 8 };
 enum { FULL_SLOTS = 12, FULL_BASE = 12, FULL_ZERO = 13, FULL_FS = 14, FULL_RSP = 15 };
-enum { PLAN_NONE, PLAN_SMALL, PLAN_FULL, PLAN_SLOW };
+enum { WIDE_SLOTS = 120, WIDE_BASE = WIDE_SLOTS, WIDE_ZERO, WIDE_FS, WIDE_RSP, WIDE_LANES };
+enum { PLAN_NONE, PLAN_SMALL, PLAN_FULL, PLAN_WIDE, PLAN_SLOW };
 
 struct plan {
     u8 kind, slots, refs, rsp_term;
     u8 insns, loads, stores, modifies;
     s32 rsp_disp;
     u32 ref0;
-    u32 group0; /* full: the first of its groups */
+    u32 group0; /* full and wide: the first of its groups */
     u32 base;   /* index into bases */
     u8 lane[SMALL_REFS];
     s32 disp[SMALL_REFS];
 };
 _Static_assert(sizeof(struct plan) == 64, "a plan is a cache line");
 
-/* Eight references of a full plan: address = lane[a] + (lane[b] << shift) + disp. */
+/* Eight references of a full or wide plan: address = lane[a] + (lane[b] << shift) + disp. */
 struct group {
     u8 a[8], b[8], shift[8];
     s32 disp[8];
@@ -124,13 +126,20 @@ static bool shape_of(struct plans *p, const struct ref *r, u32 *base, struct sha
     return disp == (s32)disp;
 }
 
-static bool full_lane(u8 term, u8 *lane)
+/* Lanes of the two kinds of plan with groups, beside those of the slots. */
+struct lanes {
+    u8 slots, base, zero, fs, rsp, kind;
+};
+static const struct lanes full_lanes = {FULL_SLOTS, FULL_BASE, FULL_ZERO, FULL_FS, FULL_RSP, PLAN_FULL},
+                          wide_lanes = {WIDE_SLOTS, WIDE_BASE, WIDE_ZERO, WIDE_FS, WIDE_RSP, PLAN_WIDE};
+
+static bool lane_of(const struct lanes *l, u8 term, u8 *lane)
 {
-    *lane = term == TERM_RSP    ? FULL_RSP
-            : term == TERM_FS   ? FULL_FS
-            : term == TERM_NONE ? FULL_ZERO
+    *lane = term == TERM_RSP    ? l->rsp
+            : term == TERM_FS   ? l->fs
+            : term == TERM_NONE ? l->zero
                                 : term;
-    return term < FULL_SLOTS || *lane != term;
+    return term < l->slots || *lane != term;
 }
 
 /* The plan as a small one, if it is: no second terms, no fs, and zero only if no base stands in
@@ -150,31 +159,33 @@ static bool make_small(struct plan *plan, const struct shape *s, u32 refs)
     return true;
 }
 
-static bool make_full(struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
+static bool make_groups(struct plans *p, struct plan *plan, const struct shape *s, u32 refs, const struct lanes *l)
 {
+    if (plan->slots > l->slots)
+        return false;
     plan->group0 = (u32)p->groups.n;
     for (u32 j = 0; j < refs; j += 8) {
         struct group g = {0};
         for (u32 k = 0; k < 8 && j + k < refs; k++) {
             const struct shape *x = &s[j + k];
-            if (!full_lane(x->a, &g.a[k]) || !full_lane(x->b, &g.b[k])) {
+            if (!lane_of(l, x->a, &g.a[k]) || !lane_of(l, x->b, &g.b[k])) {
                 p->groups.n = plan->group0;
                 return false;
             }
             if (x->absolute)
-                g.a[k] = FULL_BASE;
+                g.a[k] = l->base;
             g.shift[k] = x->shift;
             g.disp[k] = x->disp;
         }
         vec_push(&p->groups, g);
     }
-    plan->kind = PLAN_FULL;
+    plan->kind = l->kind;
     return true;
 }
 
 static bool fits(const struct unit_exit *x)
 {
-    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= FULL_SLOTS &&
+    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= WIDE_SLOTS &&
            x->rsp_disp == (s32)x->rsp_disp &&
            (x->rsp_term == TERM_RSP || x->rsp_term == TERM_NONE || x->rsp_term < x->slots);
 }
@@ -204,7 +215,8 @@ void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
           : r[j].kind == REF_STORE ? &made.stores
                                    : &made.modifies) += 1;
     }
-    if (make_small(&made, shape, x->refs) || make_full(p, &made, shape, x->refs))
+    if (make_small(&made, shape, x->refs) || make_groups(p, &made, shape, x->refs, &full_lanes) ||
+        make_groups(p, &made, shape, x->refs, &wide_lanes))
         *plan = made;
 }
 
@@ -261,9 +273,28 @@ static VECTOR __attribute__((noinline)) void run_full(const struct plans *p,
     }
 }
 
+static VECTOR __attribute__((noinline)) void run_wide(const struct plans *p, const struct plan *plan, const u8 *slots, u64 fs, u64 rsp,
+                                                      u64 *addr, u32 *ref)
+{
+    u64 lane[WIDE_LANES];
+    for (u32 i = 0; i < plan->slots; i += 8)
+        _mm512_storeu_si512(lane + i, _mm512_loadu_si512(slots + 8 * (size_t)i));
+    lane[WIDE_BASE] = p->bases.v[plan->base];
+    lane[WIDE_ZERO] = 0;
+    lane[WIDE_FS] = fs;
+    lane[WIDE_RSP] = rsp;
+    const struct group *g = p->groups.v + plan->group0;
+    for (u32 j = 0; j < plan->refs; j += 8, g++) {
+        __m512i v = _mm512_i64gather_epi64(widen(g->a), lane, 8), b = widen(g->b);
+        if (_mm512_cmpneq_epi64_mask(b, _mm512_set1_epi64(WIDE_ZERO)))
+            v = _mm512_add_epi64(v, _mm512_sllv_epi64(_mm512_i64gather_epi64(b, lane, 8), widen(g->shift)));
+        put(addr + j, ref + j, _mm512_add_epi64(v, widen_disp(g->disp)), plan->ref0 + j);
+    }
+}
+
 /* A record of a plan is at most this long, and its lanes are read this far: away from the end no
  * length needs checking. */
-enum { MARGIN = RECORD_SLOTS_AT + 8 * FULL_SLOTS + 64 };
+enum { MARGIN = RECORD_SLOTS_AT + 8 * WIDE_SLOTS + 64 };
 
 VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b)
 {
@@ -285,6 +316,8 @@ VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t a
             run_small(plan, slots, &bases[plan->base], rsp, b->addr + n_refs, b->ref + n_refs);
         else if (plan->kind == PLAN_FULL)
             run_full(p, plan, slots, d->carried.fs, rsp, b->addr + n_refs, b->ref + n_refs);
+        else if (plan->kind == PLAN_WIDE)
+            run_wide(p, plan, slots, d->carried.fs, rsp, b->addr + n_refs, b->ref + n_refs);
         else
             break; /* slow, a guest record, or the end */
         b->exit[i] = id;
