@@ -9,7 +9,7 @@
  *
  *   small   at most 6 slots and 8 references, each one term + disp: 8 lanes, all in the plan
  *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups beside it
- *   wide    at most 120 slots, as hot units have: the lanes are in memory, and gathered
+ *   wide    at most 120 slots, as hot units have, and any displacement: the lanes are in memory, and gathered
  *   slow    everything else: the scalar path
  *
  * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step
@@ -23,8 +23,8 @@
 #include <sys/mman.h>
 
 enum { SMALL_SLOTS = 6, SMALL_BASE = 6, SMALL_RSP = 7, SMALL_REFS = 8 };
-enum { FULL_SLOTS = 12, FULL_BASE = 12, FULL_ZERO = 13, FULL_FS = 14, FULL_RSP = 15 };
-enum { WIDE_SLOTS = 120, WIDE_BASE = WIDE_SLOTS, WIDE_ZERO, WIDE_FS, WIDE_RSP, WIDE_LANES };
+enum { FULL_SLOTS = 12, WIDE_SLOTS = 120 };
+enum { LANE_BASE, LANE_ZERO, LANE_FS, LANE_RSP, MORE_LANES };
 enum { PLAN_NONE, PLAN_SMALL, PLAN_FULL, PLAN_WIDE, PLAN_SLOW };
 
 struct plan {
@@ -39,15 +39,22 @@ struct plan {
 };
 _Static_assert(sizeof(struct plan) == 64, "a plan is a cache line");
 
-/* Eight references of a full or wide plan: address = lane[a] + (lane[b] << shift) + disp. */
+/* Eight references of a full plan: address = lane[a] + (lane[b] << shift) + disp. */
 struct group {
     u8 a[8], b[8], shift[8];
     s32 disp[8];
 };
 
+/* The same of a wide plan, which has no base. */
+struct wide_group {
+    u8 a[8], b[8], shift[8];
+    s64 disp[8];
+};
+
 struct plans {
     struct plan *plan; /* by id on the wire; address space for all there can ever be */
     VEC(struct group) groups;
+    VEC(struct wide_group) wide;
     VEC(u64) bases; /* what absolute references are relative to; the first is 0 */
 };
 
@@ -73,19 +80,35 @@ void plans_free(struct plans *p)
         return;
     munmap(p->plan, plan_bytes);
     vec_fini(&p->groups);
+    vec_fini(&p->wide);
     vec_fini(&p->bases);
     free(p);
 }
 
 /* -- Making plans ----------------------------------------------------------------------------- */
 
-/* A reference as the vector path computes it: terms a and b (TERM_NONE: zero), and a displacement
- * that fits 32 bits once `absolute` ones are taken relative to the plan's base. */
+/* A reference as the vector paths compute it: terms a and b (TERM_NONE: zero). */
 struct shape {
     u8 a, b, shift;
-    bool absolute;
-    s32 disp;
+    s64 disp;
 };
+
+/* Bring a reference into shape; false if there is none for it. */
+static bool shape_of(const struct ref *r, struct shape *out)
+{
+    *out = (struct shape){.a = r->a, .b = r->b, .shift = r->shift, .disp = r->disp};
+    if (r->op != REF_PLAIN || (r->flags & REF_ADDR32) || r->seg == TERM_GS || r->a == TERM_GS ||
+        r->b == TERM_GS)
+        return false;
+    if (r->seg != TERM_NONE) { /* the segment base takes a free place among the terms */
+        if (out->a != TERM_NONE && out->b != TERM_NONE)
+            return false;
+        if (out->a != TERM_NONE)
+            out->shift = 0;
+        *(out->a == TERM_NONE ? &out->a : &out->b) = r->seg;
+    }
+    return true;
+}
 
 /* The base near an address: a multiple of 2 GB. There are only ever a few. */
 static u32 base_near(struct plans *p, u64 address)
@@ -98,89 +121,93 @@ static u32 base_near(struct plans *p, u64 address)
     return (u32)(p->bases.n - 1);
 }
 
-/* Bring a reference into shape; false if the vector path has no form for it. All absolute
- * references of an exit share one base: *base is its index, 0 while there is none. */
-static bool shape_of(struct plans *p, const struct ref *r, u32 *base, struct shape *out)
+static bool is_absolute(const struct shape *s)
 {
-    *out = (struct shape){.a = r->a, .b = r->b, .shift = r->shift};
-    s64 disp = r->disp;
-    if (r->op != REF_PLAIN || (r->flags & REF_ADDR32) || r->seg == TERM_GS || r->a == TERM_GS ||
-        r->b == TERM_GS)
-        return false;
-    if (r->seg != TERM_NONE) { /* the segment base takes a free place among the terms */
-        if (out->a != TERM_NONE && out->b != TERM_NONE)
-            return false;
-        if (out->a != TERM_NONE)
-            out->shift = 0;
-        *(out->a == TERM_NONE ? &out->a : &out->b) = r->seg;
-    }
-    if (disp != (s32)disp) {
-        u32 near = base_near(p, (u64)disp);
-        if (out->a != TERM_NONE || (*base && *base != near))
-            return false;
-        *base = near;
-        disp -= (s64)p->bases.v[near];
-        out->absolute = true;
-    }
-    out->disp = (s32)disp;
-    return disp == (s32)disp;
+    return s->disp != (s32)s->disp;
 }
 
-/* Lanes of the two kinds of plan with groups, beside those of the slots. */
-struct lanes {
-    u8 slots, base, zero, fs, rsp, kind;
-};
-static const struct lanes full_lanes = {FULL_SLOTS, FULL_BASE, FULL_ZERO, FULL_FS, FULL_RSP, PLAN_FULL},
-                          wide_lanes = {WIDE_SLOTS, WIDE_BASE, WIDE_ZERO, WIDE_FS, WIDE_RSP, PLAN_WIDE};
-
-static bool lane_of(const struct lanes *l, u8 term, u8 *lane)
+/* Small and full plans have 32 bits for a displacement. Absolute references are taken relative to a base, one for all of an exit. */
+static bool find_base(struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
 {
-    *lane = term == TERM_RSP    ? l->rsp
-            : term == TERM_FS   ? l->fs
-            : term == TERM_NONE ? l->zero
-                                : term;
-    return term < l->slots || *lane != term;
+    for (u32 k = 0; k < refs; k++) {
+        if (!is_absolute(&s[k]))
+            continue;
+        u32 near = base_near(p, (u64)s[k].disp);
+        if (s[k].a != TERM_NONE || (plan->base && plan->base != near))
+            return false;
+        plan->base = near;
+    }
+    return true;
+}
+
+static s32 disp_of(const struct plans *p, const struct plan *plan, const struct shape *s)
+{
+    return (s32)(is_absolute(s) ? s->disp - (s64)p->bases.v[plan->base] : s->disp);
 }
 
 /* The plan as a small one, if it is: no second terms, no fs, and zero only if no base stands in
  * that lane. */
-static bool make_small(struct plan *plan, const struct shape *s, u32 refs)
+static bool make_small(const struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
 {
     if (plan->slots > SMALL_SLOTS || refs > SMALL_REFS)
         return false;
     for (u32 k = 0; k < refs; k++) {
-        bool zero = s[k].a == TERM_NONE && !s[k].absolute;
+        bool zero = s[k].a == TERM_NONE && !is_absolute(&s[k]);
         if (s[k].b != TERM_NONE || s[k].a == TERM_FS || (zero && plan->base))
             return false;
         plan->lane[k] = s[k].a == TERM_NONE ? SMALL_BASE : s[k].a == TERM_RSP ? SMALL_RSP : s[k].a;
-        plan->disp[k] = s[k].disp;
+        plan->disp[k] = disp_of(p, plan, &s[k]);
     }
     plan->kind = PLAN_SMALL;
     return true;
 }
 
-static bool make_groups(struct plans *p, struct plan *plan, const struct shape *s, u32 refs, const struct lanes *l)
+/* The lane of a term, where four lanes follow those of the slots. */
+static u8 lane_of(u8 term, u8 slots)
 {
-    if (plan->slots > l->slots)
+    return term == TERM_RSP    ? slots + LANE_RSP
+           : term == TERM_FS   ? slots + LANE_FS
+           : term == TERM_NONE ? slots + LANE_ZERO
+                               : term;
+}
+
+static bool make_full(struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
+{
+    if (plan->slots > FULL_SLOTS)
         return false;
     plan->group0 = (u32)p->groups.n;
     for (u32 j = 0; j < refs; j += 8) {
         struct group g = {0};
         for (u32 k = 0; k < 8 && j + k < refs; k++) {
             const struct shape *x = &s[j + k];
-            if (!lane_of(l, x->a, &g.a[k]) || !lane_of(l, x->b, &g.b[k])) {
-                p->groups.n = plan->group0;
-                return false;
-            }
-            if (x->absolute)
-                g.a[k] = l->base;
+            g.a[k] = is_absolute(x) ? FULL_SLOTS + LANE_BASE : lane_of(x->a, FULL_SLOTS);
+            g.b[k] = lane_of(x->b, FULL_SLOTS);
             g.shift[k] = x->shift;
-            g.disp[k] = x->disp;
+            g.disp[k] = disp_of(p, plan, x);
         }
         vec_push(&p->groups, g);
     }
-    plan->kind = l->kind;
+    plan->kind = PLAN_FULL;
     return true;
+}
+
+static void make_wide(struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
+{
+    plan->group0 = (u32)p->wide.n;
+    for (u32 j = 0; j < refs; j += 8) {
+        struct wide_group g = {0};
+        for (u32 k = 0; k < 8 && j + k < refs; k++) {
+            const struct shape *x = &s[j + k];
+            g.a[k] = lane_of(x->a, WIDE_SLOTS);
+            g.b[k] = lane_of(x->b, WIDE_SLOTS);
+            g.shift[k] = x->shift;
+            g.disp[k] = x->disp;
+        }
+        for (u32 k = refs - j; k < 8; k++)
+            g.b[k] = WIDE_SLOTS + LANE_ZERO;
+        vec_push(&p->wide, g);
+    }
+    plan->kind = PLAN_WIDE;
 }
 
 static bool fits(const struct unit_exit *x)
@@ -209,15 +236,16 @@ void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
                         .rsp_disp = (s32)x->rsp_disp,
                         .ref0 = t->units.v[x->unit].ref0};
     for (u32 j = 0; j < x->refs; j++) {
-        if (!shape_of(p, &r[j], &made.base, &shape[j]))
+        if (!shape_of(&r[j], &shape[j]))
             return;
         *(r[j].kind == REF_LOAD    ? &made.loads
           : r[j].kind == REF_STORE ? &made.stores
                                    : &made.modifies) += 1;
     }
-    if (make_small(&made, shape, x->refs) || make_groups(p, &made, shape, x->refs, &full_lanes) ||
-        make_groups(p, &made, shape, x->refs, &wide_lanes))
-        *plan = made;
+    if (!find_base(p, &made, shape, x->refs) ||
+        (!make_small(p, &made, shape, x->refs) && !make_full(p, &made, shape, x->refs)))
+        make_wide(p, &made, shape, x->refs);
+    *plan = made;
 }
 
 /* -- Running them ----------------------------------------------------------------------------- */
@@ -276,19 +304,19 @@ static VECTOR __attribute__((noinline)) void run_full(const struct plans *p,
 static VECTOR __attribute__((noinline)) void run_wide(const struct plans *p, const struct plan *plan, const u8 *slots, u64 fs, u64 rsp,
                                                       u64 *addr, u32 *ref)
 {
-    u64 lane[WIDE_LANES];
+    u64 lane[WIDE_SLOTS + MORE_LANES];
     for (u32 i = 0; i < plan->slots; i += 8)
         _mm512_storeu_si512(lane + i, _mm512_loadu_si512(slots + 8 * (size_t)i));
-    lane[WIDE_BASE] = p->bases.v[plan->base];
-    lane[WIDE_ZERO] = 0;
-    lane[WIDE_FS] = fs;
-    lane[WIDE_RSP] = rsp;
-    const struct group *g = p->groups.v + plan->group0;
+    lane[WIDE_SLOTS + LANE_ZERO] = 0;
+    lane[WIDE_SLOTS + LANE_FS] = fs;
+    lane[WIDE_SLOTS + LANE_RSP] = rsp;
+    const struct wide_group *g = p->wide.v + plan->group0;
+    const __m512i zero = _mm512_set1_epi64(WIDE_SLOTS + LANE_ZERO);
     for (u32 j = 0; j < plan->refs; j += 8, g++) {
         __m512i v = _mm512_i64gather_epi64(widen(g->a), lane, 8), b = widen(g->b);
-        if (_mm512_cmpneq_epi64_mask(b, _mm512_set1_epi64(WIDE_ZERO)))
+        if (_mm512_cmpneq_epi64_mask(b, zero))
             v = _mm512_add_epi64(v, _mm512_sllv_epi64(_mm512_i64gather_epi64(b, lane, 8), widen(g->shift)));
-        put(addr + j, ref + j, _mm512_add_epi64(v, widen_disp(g->disp)), plan->ref0 + j);
+        put(addr + j, ref + j, _mm512_add_epi64(v, _mm512_loadu_si512(g->disp)), plan->ref0 + j);
     }
 }
 
