@@ -311,6 +311,24 @@ static void count_refs(const struct unit_table *t, struct batch *b, u32 from)
     b->modifies += kind[REF_MODIFY];
 }
 
+bool decode_special(struct decoder *d, struct batch *b, u32 ref0, u32 j, const u8 *slots)
+{
+    struct out o = {.b = b, .carried = &d->carried, .ref0 = ref0};
+    const struct ref *r = d->table->refs.v + ref0 + j;
+    u32 from = b->n_refs;
+    if (from + SPECIAL_LIMIT > BATCH_REFS || b->n_odd == BATCH_ODD_LIMIT)
+        return false;
+    if (r->op != REF_REP) {
+        put_special(&o, r, ref0 + j, slots);
+    } else if (!put_rep(d, &o, r, ref0 + j, slots)) {
+        d->rep_done = 0;
+        b->n_refs = from;
+        return false;
+    }
+    count_refs(d->table, b, from);
+    return true;
+}
+
 enum step { STEP_NEXT, STEP_FULL, STEP_BAD };
 
 /* Give out what an exit means. */

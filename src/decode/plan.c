@@ -28,7 +28,7 @@ enum { LANE_BASE, LANE_ZERO, LANE_FS, LANE_RSP, MORE_LANES };
 enum { PLAN_NONE, PLAN_SMALL, PLAN_FULL, PLAN_WIDE, PLAN_SLOW };
 
 struct plan {
-    u8 kind, slots, refs, rsp_term;
+    u8 kind, slots, refs, rsp_term; /* refs: of a wide plan, its groups */
     u8 insns, loads, stores, modifies;
     s32 rsp_disp;
     u32 ref0;
@@ -45,10 +45,13 @@ struct group {
     s32 disp[8];
 };
 
-/* The same of a wide plan, which has no base. */
+/* The same of a wide plan, which has no base; or one reference of a special form, and the one paired with it. */
 struct wide_group {
     u8 a[8], b[8], shift[8];
     s64 disp[8];
+    u32 ref; /* of the exit, the first */
+    u8 n;
+    bool special;
 };
 
 struct plans {
@@ -90,6 +93,7 @@ void plans_free(struct plans *p)
 /* A reference as the vector paths compute it: terms a and b (TERM_NONE: zero). */
 struct shape {
     u8 a, b, shift;
+    bool is_special; /* none of it */
     s64 disp;
 };
 
@@ -191,22 +195,25 @@ static bool make_full(struct plans *p, struct plan *plan, const struct shape *s,
     return true;
 }
 
-static void make_wide(struct plans *p, struct plan *plan, const struct shape *s, u32 refs)
+static void make_wide(struct plans *p, struct plan *plan, const struct ref *r, const struct shape *s, u32 refs)
 {
     plan->group0 = (u32)p->wide.n;
-    for (u32 j = 0; j < refs; j += 8) {
-        struct wide_group g = {0};
-        for (u32 k = 0; k < 8 && j + k < refs; k++) {
-            const struct shape *x = &s[j + k];
-            g.a[k] = lane_of(x->a, WIDE_SLOTS);
-            g.b[k] = lane_of(x->b, WIDE_SLOTS);
-            g.shift[k] = x->shift;
-            g.disp[k] = x->disp;
+    for (u32 j = 0; j < refs;) {
+        struct wide_group g = {.ref = j, .special = s[j].is_special};
+        memset(g.b, WIDE_SLOTS + LANE_ZERO, sizeof g.b);
+        if (g.special)
+            g.n = r[j].flags & REF_PAIRED ? 2 : 1;
+        for (; !g.special && g.n < 8 && j + g.n < refs && !s[j + g.n].is_special; g.n++) {
+            const struct shape *x = &s[j + g.n];
+            g.a[g.n] = lane_of(x->a, WIDE_SLOTS);
+            g.b[g.n] = lane_of(x->b, WIDE_SLOTS);
+            g.shift[g.n] = x->shift;
+            g.disp[g.n] = x->disp;
         }
-        for (u32 k = refs - j; k < 8; k++)
-            g.b[k] = WIDE_SLOTS + LANE_ZERO;
+        j += g.n;
         vec_push(&p->wide, g);
     }
+    plan->refs = (u8)(p->wide.n - plan->group0);
     plan->kind = PLAN_WIDE;
 }
 
@@ -235,16 +242,19 @@ void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
                         .insns = (u8)x->insns,
                         .rsp_disp = (s32)x->rsp_disp,
                         .ref0 = t->units.v[x->unit].ref0};
+    bool special = false;
     for (u32 j = 0; j < x->refs; j++) {
-        if (!shape_of(&r[j], &shape[j]))
-            return;
+        if (!shape_of(&r[j], &shape[j])) {
+            shape[j].is_special = special = true;
+            continue; /* counted when it is given out */
+        }
         *(r[j].kind == REF_LOAD    ? &made.loads
           : r[j].kind == REF_STORE ? &made.stores
                                    : &made.modifies) += 1;
     }
-    if (!find_base(p, &made, shape, x->refs) ||
+    if (special || !find_base(p, &made, shape, x->refs) ||
         (!make_small(p, &made, shape, x->refs) && !make_full(p, &made, shape, x->refs)))
-        make_wide(p, &made, shape, x->refs);
+        make_wide(p, &made, r, shape, x->refs);
     *plan = made;
 }
 
@@ -301,23 +311,37 @@ static VECTOR __attribute__((noinline)) void run_full(const struct plans *p,
     }
 }
 
-static VECTOR __attribute__((noinline)) void run_wide(const struct plans *p, const struct plan *plan, const u8 *slots, u64 fs, u64 rsp,
-                                                      u64 *addr, u32 *ref)
+/* Returns where the batch's references end then; 0 if a special form does not fit, and the careful path must do the whole record. */
+static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const struct plan *plan, const u8 *slots, u64 rsp, struct batch *b,
+                                                     u32 n_refs)
 {
     u64 lane[WIDE_SLOTS + MORE_LANES];
     for (u32 i = 0; i < plan->slots; i += 8)
         _mm512_storeu_si512(lane + i, _mm512_loadu_si512(slots + 8 * (size_t)i));
     lane[WIDE_SLOTS + LANE_ZERO] = 0;
-    lane[WIDE_SLOTS + LANE_FS] = fs;
-    lane[WIDE_SLOTS + LANE_RSP] = rsp;
-    const struct wide_group *g = p->wide.v + plan->group0;
+    lane[WIDE_SLOTS + LANE_FS] = d->carried.fs;
+    lane[WIDE_SLOTS + LANE_RSP] = d->carried.rsp = rsp;
+    const struct wide_group *g = d->plans->wide.v + plan->group0;
     const __m512i zero = _mm512_set1_epi64(WIDE_SLOTS + LANE_ZERO);
-    for (u32 j = 0; j < plan->refs; j += 8, g++) {
-        __m512i v = _mm512_i64gather_epi64(widen(g->a), lane, 8), b = widen(g->b);
-        if (_mm512_cmpneq_epi64_mask(b, zero))
-            v = _mm512_add_epi64(v, _mm512_sllv_epi64(_mm512_i64gather_epi64(b, lane, 8), widen(g->shift)));
-        put(addr + j, ref + j, _mm512_add_epi64(v, _mm512_loadu_si512(g->disp)), plan->ref0 + j);
+    const u64 loads = b->loads, stores = b->stores, modifies = b->modifies;
+    const u32 n_odd = b->n_odd;
+    for (const struct wide_group *end = g + plan->refs; g < end; g++) {
+        if (g->special) {
+            b->n_refs = n_refs;
+            if (!decode_special(d, b, plan->ref0, g->ref, slots) || b->n_refs + 256 > BATCH_REFS) {
+                b->loads = loads, b->stores = stores, b->modifies = modifies, b->n_odd = n_odd;
+                return 0;
+            }
+            n_refs = b->n_refs;
+            continue;
+        }
+        __m512i v = _mm512_i64gather_epi64(widen(g->a), lane, 8), second = widen(g->b);
+        if (_mm512_cmpneq_epi64_mask(second, zero))
+            v = _mm512_add_epi64(v, _mm512_sllv_epi64(_mm512_i64gather_epi64(second, lane, 8), widen(g->shift)));
+        put(b->addr + n_refs, b->ref + n_refs, _mm512_add_epi64(v, _mm512_loadu_si512(g->disp)), plan->ref0 + g->ref);
+        n_refs += g->n;
     }
+    return n_refs;
 }
 
 /* A record of a plan is at most this long, and its lanes are read this far: away from the end no
@@ -338,20 +362,19 @@ VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t a
         u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;
         const struct plan *plan = &plans[id];
         const u8 *slots = data + at + RECORD_SLOTS_AT;
+        u32 end = 0;
         if (plan->slots != n)
             break; /* damage, or an exit not seen before: the careful path knows */
         if (__builtin_expect(plan->kind == PLAN_SMALL, 1))
             run_small(plan, slots, &bases[plan->base], rsp, b->addr + n_refs, b->ref + n_refs);
         else if (plan->kind == PLAN_FULL)
             run_full(p, plan, slots, d->carried.fs, rsp, b->addr + n_refs, b->ref + n_refs);
-        else if (plan->kind == PLAN_WIDE)
-            run_wide(p, plan, slots, d->carried.fs, rsp, b->addr + n_refs, b->ref + n_refs);
-        else
+        else if (plan->kind != PLAN_WIDE || !(end = run_wide(d, plan, slots, rsp, b, n_refs)))
             break; /* slow, a guest record, or the end */
         b->exit[i] = id;
         b->record_at[i] = (u32)at;
         b->first[i++] = n_refs;
-        n_refs += plan->refs;
+        n_refs = plan->kind == PLAN_WIDE ? end : n_refs + plan->refs;
         if (plan->rsp_term != TERM_RSP) {
             rsp = 0;
             if (plan->rsp_term != TERM_NONE)

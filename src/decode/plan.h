@@ -15,4 +15,8 @@ void plans_make(struct plans *p, const struct unit_table *t, u32 exit);
  * data or batch. */
 size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b);
 
+/* decode.c: give out reference j of an exit of the unit with the first reference ref0, which is of a special form, and the one paired with
+ * it. False if that would not fit: then nothing is. */
+bool decode_special(struct decoder *d, struct batch *b, u32 ref0, u32 j, const u8 *slots);
+
 #endif

@@ -108,7 +108,7 @@ static bool emit_target_load(struct builder *b, u32 i)
     return true;
 }
 
-bool branch_target(struct builder *b, u32 i)
+bool branch_load_target(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     emit_gs_store(b->e, R10, T_R10);
@@ -130,7 +130,7 @@ bool branch_target(struct builder *b, u32 i)
 /* The same; and the thread block knows the target too. */
 static bool emit_target(struct builder *b, u32 i)
 {
-    if (!branch_target(b, i))
+    if (!branch_load_target(b, i))
         return false;
     emit_gs_store(b->e, R10, T_TARGET);
     return true;

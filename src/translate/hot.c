@@ -205,7 +205,7 @@ static bool check_target(struct builder *b, u32 i)
     u32 refs = b->n_refs;
     u64 target = path_way_on(b, i);
     slots_settle_rsp(b);
-    if (!branch_target(b, i))
+    if (!branch_load_target(b, i))
         return false;
     borrow_rax(b, i, MARK_R10);
     body_save_flags(b->e);

@@ -237,7 +237,7 @@ void mark(struct builder *b, u32 i, u8 flags);
 
 /* branch.c */
 /* r10 := where an indirect jump or call goes; the program's r10 is in the thread block. */
-bool branch_target(struct builder *b, u32 i);
+bool branch_load_target(struct builder *b, u32 i);
 bool branch_jmp(struct builder *b, u32 i);
 bool branch_ret(struct builder *b, u32 i);
 bool branch_call(struct builder *b, u32 i);
