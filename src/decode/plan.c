@@ -9,7 +9,7 @@
  *
  *   small   at most 6 slots and 8 references, each one term + disp: 8 lanes, all in the plan
  *   full    at most 12 slots, any number of references, each two terms: 16 lanes, groups beside it
- *   wide    at most 120 slots, as hot units have, and any displacement: the lanes are in memory, and gathered
+ *   wide    at most 120 slots, as hot units have, and any displacement: the first 8 lanes, and a window of 8 for each group
  *   slow    everything else: the scalar path
  *
  * On perl a first form with a plan, a group of 96 bytes and a branch around every optional step
@@ -23,12 +23,15 @@
 #include <sys/mman.h>
 
 enum { SMALL_SLOTS = 6, SMALL_BASE = 6, SMALL_RSP = 7, SMALL_REFS = 8 };
-enum { FULL_SLOTS = 12, WIDE_SLOTS = 120 };
-enum { LANE_BASE, LANE_ZERO, LANE_FS, LANE_RSP, MORE_LANES };
+enum { FULL_SLOTS = 12, WIDE_SLOTS = 120, WINDOW = 8 };
+enum { LANE_BASE, LANE_ZERO, LANE_FS, LANE_RSP };
 enum { PLAN_NONE, PLAN_SMALL, PLAN_FULL, PLAN_WIDE, PLAN_SLOW };
 
 struct plan {
-    u8 kind, slots, refs, rsp_term; /* refs: of a wide plan, its groups */
+    u8 kind, slots, rsp_term;
+    union {
+        u8 refs, groups; /* groups: of a wide plan */
+    };
     u8 insns, loads, stores, modifies;
     s32 rsp_disp;
     u32 ref0;
@@ -45,13 +48,22 @@ struct group {
     s32 disp[8];
 };
 
-/* The same of a wide plan, which has no base; or one reference of a special form, and the one paired with it. */
+/* One of the two terms of up to eight references of a wide plan: one of the first 8 slots, where the bases of arrays are, or of a window
+ * of 8 others; or rsp, fs, or nothing. */
+struct terms {
+    u8 lane[8];
+    u8 window; /* its first slot */
+    u8 slots, rsp, fs; /* masks: which references have which */
+};
+
+/* References of a wide plan that need no more than one window for each term; or one of a special form, and the one paired with it. */
 struct wide_group {
-    u8 a[8], b[8], shift[8];
-    s64 disp[8];
-    u32 ref; /* of the exit, the first */
+    struct terms a, b;
+    u8 shift[8];
     u8 n;
     bool special;
+    u32 ref; /* of the exit, the first */
+    s64 disp[8];
 };
 
 struct plans {
@@ -195,31 +207,69 @@ static bool make_full(struct plans *p, struct plan *plan, const struct shape *s,
     return true;
 }
 
+/* Make a term the k-th of these; false if it needs another window. */
+static bool add_term(struct terms *t, u32 k, u8 term)
+{
+    u8 bit = (u8)(1 << k);
+    if (term >= TERM_SLOT_LIMIT) {
+        t->rsp |= term == TERM_RSP ? bit : 0;
+        t->fs |= term == TERM_FS ? bit : 0;
+        return true;
+    }
+    u8 low = term, high = term;
+    for (u32 i = 0; i < k && term >= WINDOW; i++)
+        if (t->slots >> i & 1 && t->lane[i] >= WINDOW) {
+            low = MIN(low, t->lane[i]);
+            high = MAX(high, t->lane[i]);
+        }
+    if (high - low >= WINDOW)
+        return false;
+    if (term >= WINDOW)
+        t->window = low;
+    t->slots |= bit;
+    t->lane[k] = term; /* relative to the window when the group is whole */
+    return true;
+}
+
+static void end_terms(struct terms *t)
+{
+    for (u32 k = 0; k < 8; k++)
+        t->lane[k] = t->lane[k] < WINDOW ? t->lane[k] : (u8)(WINDOW + t->lane[k] - t->window);
+}
+
+static bool add_shape(struct wide_group *g, const struct shape *s)
+{
+    struct wide_group with = *g;
+    if (g->n == 8 || s->is_special || !add_term(&with.a, g->n, s->a) || !add_term(&with.b, g->n, s->b))
+        return false;
+    with.shift[g->n] = s->shift;
+    with.disp[g->n++] = s->disp;
+    with.n = g->n;
+    *g = with;
+    return true;
+}
+
 static void make_wide(struct plans *p, struct plan *plan, const struct ref *r, const struct shape *s, u32 refs)
 {
     plan->group0 = (u32)p->wide.n;
     for (u32 j = 0; j < refs;) {
         struct wide_group g = {.ref = j, .special = s[j].is_special};
-        memset(g.b, WIDE_SLOTS + LANE_ZERO, sizeof g.b);
         if (g.special)
             g.n = r[j].flags & REF_PAIRED ? 2 : 1;
-        for (; !g.special && g.n < 8 && j + g.n < refs && !s[j + g.n].is_special; g.n++) {
-            const struct shape *x = &s[j + g.n];
-            g.a[g.n] = lane_of(x->a, WIDE_SLOTS);
-            g.b[g.n] = lane_of(x->b, WIDE_SLOTS);
-            g.shift[g.n] = x->shift;
-            g.disp[g.n] = x->disp;
-        }
+        while (!g.special && j + g.n < refs && add_shape(&g, &s[j + g.n]))
+            ;
+        end_terms(&g.a);
+        end_terms(&g.b);
         j += g.n;
         vec_push(&p->wide, g);
     }
-    plan->refs = (u8)(p->wide.n - plan->group0);
+    plan->groups = (u8)(p->wide.n - plan->group0);
     plan->kind = PLAN_WIDE;
 }
 
 static bool fits(const struct unit_exit *x)
 {
-    return x->insns > 0 && x->insns < 256 && x->refs < 256 && x->slots <= WIDE_SLOTS &&
+    return x->insns > 0 && x->insns < 256 && x->refs < RECORD_REFS && x->slots <= WIDE_SLOTS &&
            x->rsp_disp == (s32)x->rsp_disp &&
            (x->rsp_term == TERM_RSP || x->rsp_term == TERM_NONE || x->rsp_term < x->slots);
 }
@@ -229,7 +279,7 @@ void plans_make(struct plans *p, const struct unit_table *t, u32 exit)
     const struct unit_exit *x = &t->exits.v[exit];
     const struct ref *r = t->refs.v + t->units.v[x->unit].ref0;
     struct plan *plan = &p->plan[exit + FIRST_EXIT_ID];
-    struct shape shape[256];
+    struct shape shape[RECORD_REFS];
     if (plan->kind != PLAN_NONE)
         return;
     *plan = (struct plan){.kind = PLAN_SLOW};
@@ -311,34 +361,36 @@ static VECTOR __attribute__((noinline)) void run_full(const struct plans *p,
     }
 }
 
+static inline VECTOR __m512i run_terms(const struct terms *t, const u8 *slots, u64 fs, u64 rsp)
+{
+    __m512i window = _mm512_loadu_si512(slots + 8 * (size_t)t->window);
+    __m512i v = _mm512_maskz_permutex2var_epi64(t->slots, _mm512_loadu_si512(slots), widen(t->lane), window);
+    v = _mm512_mask_set1_epi64(v, t->rsp, (s64)rsp);
+    return _mm512_mask_set1_epi64(v, t->fs, (s64)fs);
+}
+
 /* Returns where the batch's references end then; 0 if a special form does not fit, and the careful path must do the whole record. */
 static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const struct plan *plan, const u8 *slots, u64 rsp, struct batch *b,
                                                      u32 n_refs)
 {
-    u64 lane[WIDE_SLOTS + MORE_LANES];
-    for (u32 i = 0; i < plan->slots; i += 8)
-        _mm512_storeu_si512(lane + i, _mm512_loadu_si512(slots + 8 * (size_t)i));
-    lane[WIDE_SLOTS + LANE_ZERO] = 0;
-    lane[WIDE_SLOTS + LANE_FS] = d->carried.fs;
-    lane[WIDE_SLOTS + LANE_RSP] = d->carried.rsp = rsp;
     const struct wide_group *g = d->plans->wide.v + plan->group0;
-    const __m512i zero = _mm512_set1_epi64(WIDE_SLOTS + LANE_ZERO);
-    const u64 loads = b->loads, stores = b->stores, modifies = b->modifies;
+    const u64 fs = d->carried.fs, loads = b->loads, stores = b->stores, modifies = b->modifies;
     const u32 n_odd = b->n_odd;
-    for (const struct wide_group *end = g + plan->refs; g < end; g++) {
+    d->carried.rsp = rsp;
+    for (const struct wide_group *end = g + plan->groups; g < end; g++) {
         if (g->special) {
             b->n_refs = n_refs;
-            if (!decode_special(d, b, plan->ref0, g->ref, slots) || b->n_refs + 256 > BATCH_REFS) {
+            if (!decode_special(d, b, plan->ref0, g->ref, slots) || b->n_refs + RECORD_REFS > BATCH_REFS) {
                 b->loads = loads, b->stores = stores, b->modifies = modifies, b->n_odd = n_odd;
                 return 0;
             }
             n_refs = b->n_refs;
             continue;
         }
-        __m512i v = _mm512_i64gather_epi64(widen(g->a), lane, 8), second = widen(g->b);
-        if (_mm512_cmpneq_epi64_mask(second, zero))
-            v = _mm512_add_epi64(v, _mm512_sllv_epi64(_mm512_i64gather_epi64(second, lane, 8), widen(g->shift)));
-        put(b->addr + n_refs, b->ref + n_refs, _mm512_add_epi64(v, _mm512_loadu_si512(g->disp)), plan->ref0 + g->ref);
+        __m512i v = _mm512_add_epi64(run_terms(&g->a, slots, fs, rsp), _mm512_loadu_si512(g->disp));
+        if (g->b.slots | g->b.rsp | g->b.fs)
+            v = _mm512_add_epi64(v, _mm512_sllv_epi64(run_terms(&g->b, slots, fs, rsp), widen(g->shift)));
+        put(b->addr + n_refs, b->ref + n_refs, v, plan->ref0 + g->ref);
         n_refs += g->n;
     }
     return n_refs;
@@ -346,7 +398,7 @@ static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const st
 
 /* A record of a plan is at most this long, and its lanes are read this far: away from the end no
  * length needs checking. */
-enum { MARGIN = RECORD_SLOTS_AT + 8 * WIDE_SLOTS + 64 };
+enum { MARGIN = RECORD_SLOTS_AT + 8 * (WIDE_SLOTS + WINDOW) };
 
 VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b)
 {
@@ -356,7 +408,7 @@ VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t a
     u64 rsp = d->carried.rsp;
     u32 i = b->n_records, n_refs = b->n_refs;
     u64 counts[2] = {0}; /* insns, loads | stores, modifies: 32 bits each */
-    while (at + MARGIN <= size && i < BATCH_RECORDS && n_refs + 256 <= BATCH_REFS) {
+    while (at + MARGIN <= size && i < BATCH_RECORDS && n_refs + RECORD_REFS <= BATCH_REFS) {
         u32 header;
         memcpy(&header, data + at, 4);
         u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT;

@@ -6,6 +6,9 @@
 
 #include "decode/decode.h"
 
+/* The most references that a record of a plan has, special forms apart. */
+enum { RECORD_REFS = 256 };
+
 struct plans *plans_new(void);
 void plans_free(struct plans *p);
 
