@@ -45,8 +45,8 @@ static bool add_exit(struct builder *b, const struct unit_exit *x)
         b->next = pc;
         if (b->n_insns == UNIT_INSNS)
             return false;
-        struct insn *in = &b->insn[b->n_insns];
-        if (!path_decode(t, pc, in) || volatile_insn(t, in) || !may_be_in_path(in))
+        const struct insn *in = &b->insn[b->n_insns];
+        if (!path_take(b, pc) || volatile_insn(t, in) || !may_be_in_path(in))
             return false;
         b->n_insns++;
         b->next = in->class == INSN_JMP ? in->target : pc + in->len;

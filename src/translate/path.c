@@ -6,29 +6,57 @@
  * its body should be entered at its head), when it would meet itself, or when it is long enough. */
 #include "translate/state.h"
 
+#include <stddef.h>
+#include <string.h>
+
 /* Past how many conditional branches a unit goes on. Measured with bench/speed: see
  * docs/architecture.md. */
 enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 16, LOOK_DEPTH = 2 };
 
-bool path_decode(struct translator *t, u64 pc, struct insn *in)
+/* Decoding is most of what translation costs, and each instruction is looked at several times: for the flags of those before it, as a
+ * part of one path, as the head of another. So the latest are kept, unless they may change at any moment. */
+const struct insn *path_decode(struct translator *t, u64 pc)
 {
+    struct decoded *d = &t->decoded[(pc ^ pc >> 10) % DECODED];
+    if (d->age == t->age && d->insn.pc == pc)
+        return &d->insn;
     u8 bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     size_t n = t->config.fetch(t->config.ctx, pc, bytes, sizeof bytes);
-    return n && insn_decode(in, pc, bytes, n);
+    d->age = 0;
+    if (!n || !insn_decode(&d->insn, pc, bytes, n))
+        return NULL;
+    if (!volatile_insn(t, &d->insn))
+        d->age = t->age;
+    return &d->insn;
+}
+
+static void copy_insn(struct insn *to, const struct insn *from)
+{
+    memcpy(to, from, offsetof(struct insn, op) + from->z.operand_count * sizeof from->op[0]);
+}
+
+bool path_take(struct builder *b, u64 pc)
+{
+    const struct insn *in = path_decode(b->t, pc);
+    if (in)
+        copy_insn(&b->insn[b->n_insns], in);
+    return in != NULL;
 }
 
 /* Decode what is not part of the unit: it will depend on these bytes all the same. Volatile code is
  * not looked at: it may be something else when the program comes there. */
-static bool look_at(struct translator *t, u64 pc, struct insn *in)
+static const struct insn *look_at(struct translator *t, u64 pc)
 {
     size_t n = t->looked.n;
-    bool ok = !volatile_at(t, pc) && path_decode(t, pc, in) && !volatile_insn(t, in);
-    u64 last = (pc + (ok ? in->len : 1) - 1) >> 12;
+    const struct insn *in = volatile_at(t, pc) ? NULL : path_decode(t, pc);
+    if (in && volatile_insn(t, in))
+        in = NULL;
+    u64 last = (pc + (in ? in->len : 1) - 1) >> 12;
     if (!n || t->looked.v[n - 1] != pc >> 12)
         vec_push(&t->looked, pc >> 12);
     if (last != pc >> 12)
         vec_push(&t->looked, last);
-    return ok;
+    return in;
 }
 
 /* The most slots an instruction can need: two registers, or the vectors of the special forms. */
@@ -102,7 +130,7 @@ bool path_form(struct builder *b)
         struct insn *in = &b->insn[b->n_insns];
         if (b->n_insns && in_path(b, pc))
             return true;
-        if (!path_decode(t, pc, in)) {
+        if (!path_take(b, pc)) {
             b->next = pc;
             return b->n_insns > 0 ||
                    err_set(b->err, "the bytes at 0x%llx are not an instruction this version knows",
@@ -132,11 +160,11 @@ bool path_form(struct builder *b)
 
 bool path_is_trampoline(struct translator *t, u64 pc)
 {
-    struct insn in;
-    for (int i = 0; i < 2 && look_at(t, pc, &in); i++, pc += in.len) {
-        if (in.class == INSN_JMP_IND)
+    const struct insn *in;
+    for (int i = 0; i < 2 && (in = look_at(t, pc)); i++, pc += in->len) {
+        if (in->class == INSN_JMP_IND)
             return true;
-        if (in.z.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
+        if (in->z.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
             return false;
     }
     return false;
@@ -150,25 +178,25 @@ static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
 {
     u32 live = 0;
     for (int i = 0; i < LOOK_INSNS && undecided; i++) {
-        struct insn in;
-        if (!look_at(t, pc, &in))
+        const struct insn *in = look_at(t, pc);
+        if (!in)
             break;
-        live |= undecided & in.reads;
-        undecided &= ~(in.reads | in.writes);
+        live |= undecided & in->reads;
+        undecided &= ~(in->reads | in->writes);
         if (!undecided)
             break;
-        pc += in.len;
-        switch (in.class) {
+        pc += in->len;
+        switch (in->class) {
         case INSN_PLAIN:
             continue;
         case INSN_JMP:
         case INSN_CALL:
-            pc = in.target;
+            pc = in->target;
             continue;
         case INSN_JCC:
             if (depth == 0)
                 return live | undecided;
-            live |= look(t, in.target, undecided, depth - 1);
+            live |= look(t, in->target, undecided, depth - 1);
             undecided &= ~live;
             continue;
         default:

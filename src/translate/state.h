@@ -125,8 +125,17 @@ struct numbers {
     u32 n, cap; /* n: how many units of the table are in it; cap is a power of two */
 };
 
+/* An instruction that need not be decoded again. */
+struct decoded {
+    u32 age; /* it holds while this is the translator's */
+    struct insn insn;
+};
+enum { DECODED = 1024 };
+
 struct translator {
     struct translate_config config;
+    struct decoded *decoded;
+    u32 age; /* raised when code may have changed */
     struct unit_table table;
     struct link *links; /* one for each exit; those of units that are gone mean nothing */
     u32 *below;         /* for each unit, the one (number + 1) that it has taken the place of */
@@ -169,8 +178,10 @@ u32 flags_live_in(struct builder *b);
 
 /* The most slots that an instruction can need. */
 u32 path_slots(const struct insn *in);
-/* Decode the instruction at pc as it is now; false if it is none. */
-bool path_decode(struct translator *t, u64 pc, struct insn *in);
+/* The instruction at pc as it is now, until the next call; NULL if there is none. */
+const struct insn *path_decode(struct translator *t, u64 pc);
+/* Make it the next of the path; false if there is none. */
+bool path_take(struct builder *b, u64 pc);
 /* The pc after instruction i, in path order. */
 u64 path_way_on(const struct builder *b, u32 i);
 

@@ -81,6 +81,8 @@ struct translator *translator_new(const struct translate_config *config)
     reserve_table(&t->table);
     t->links = reserve(EXIT_ID_LIMIT * sizeof *t->links);
     t->below = reserve(UNITS_CAP * sizeof *t->below);
+    t->decoded = reserve(DECODED * sizeof *t->decoded);
+    t->age = 1;
     detect_features(t);
     jump_begin(t);
     return t;
@@ -91,6 +93,7 @@ void translator_free(struct translator *t)
     release_table(&t->table);
     munmap(t->links, EXIT_ID_LIMIT * sizeof *t->links);
     munmap(t->below, UNITS_CAP * sizeof *t->below);
+    munmap(t->decoded, DECODED * sizeof *t->decoded);
     free(t->numbers.v);
     vec_fini(&t->marks);
     vec_fini(&t->ahead);
