@@ -4,7 +4,7 @@
 #   make            build/gait                      make check        the tests of minutes
 #   make demo       record a program, look at it    make check-all    the long ones too
 #   make install    PREFIX=/usr/local               make conformance  real programs
-#   make bench-engine what the engine costs         make state        a million random sequences
+#   make bench      what running under gait costs   make state        a million random sequences
 #   make kernels    the programs to measure with
 
 PREFIX ?= /usr/local
@@ -19,7 +19,7 @@ GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf
 
-.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench-engine bench-disk install clean
+.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench bench-disk install clean
 all: $(B)/gait
 .SECONDARY:
 
@@ -138,8 +138,8 @@ $(B)/bench/column $(B)/bench/store: $(B)/bench/%: bench/%.c $(OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(HOST) $(CFLAGS) -o $@ $< $(filter-out $(B)/obj/cmd/%,$(OBJ)) $(LIBS)
 
-bench-engine: $(B)/gait
-	bench/engine
+bench: $(B)/gait $(KERNELS)
+	bench/speed
 
 bench-disk: $(B)/gait $(B)/bench/store $(KERNELS)
 	bench/disk

@@ -291,6 +291,7 @@ void serve_begin(struct process *p)
         .no_link = p->run->stress.nolink,
         .no_ahead = p->run->stress.noahead,
         .all_gates = p->run->stress.gates,
+        .stay = p->run->stress.cold,
         .strict = p->run->stress.strict,
         .cache_size = p->run->stress.tinycache ? 256 << 10 : 0,
         .exit_limit = p->run->stress.leave ? 6000 : 0,

@@ -260,6 +260,7 @@ bool translate_flush(struct translator *t, struct err *e)
     pages_fini(&t->pages);
     t->marks.n = 0;
     t->ahead.n = t->ahead_next = 0;
+    t->age++;
     begin_cache(t);
     t->stats.flushes++;
     if (t->config.go)

@@ -3,7 +3,7 @@
 # Whole programs with hard lives: each runs natively and under gait, plainly and with rare paths made common; status and
 # output must be the same, and the trace must verify.
 #
-#   run.sh [small|all] [NAME]...     small: four settings; all: every one, and the long arguments; NAME: only these
+#   run.sh [small|all] [NAME]...     small: five settings; all: every one, and the long arguments; NAME: only these
 #   SETTINGS="leave flush,single" run.sh ...     only these settings
 #
 # A program finds everything held when it exits with 0. One that cannot run on this machine prints "skip: reason" and exits
@@ -21,9 +21,9 @@ work=$root/build/programs
 gait=$root/build/gait
 
 # The settings: words for GAIT_STRESS. Those that src/host/stress.def does not have (yet) are left out, and that is said.
-small=${SETTINGS:-plain tinybuf single,strict leave}
+small=${SETTINGS:-plain tinybuf hot,tinybuf single,strict leave}
 all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar tinycache flush
-    tinybuf,single,strict tinycache,tinybuf flush,single leave}
+    tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf}
 
 mode=small
 case ${1:-} in

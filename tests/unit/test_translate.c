@@ -1228,7 +1228,7 @@ static void r11_is_only_the_record_pointer(void)
         struct bench b;
         struct view v;
         u32 uses = 0;
-        OPEN(&b, r11, k & 1 ? FAR : NEAR, .events = k & 2 ? EVENTS_memory : EVENTS_control, .no_link = k & 4);
+        OPEN(&b, r11, k & 1 ? FAR : NEAR, .events = k & 2 ? EVENTS_memory : EVENTS_control, .no_link = k & 4, .stay = true);
         u64 pc = b.pc;
         for (struct piece p; decode_bytes(b.code + (pc - b.pc), b.size - (pc - b.pc), &p); pc += p.z.length) {
             CHECK_CASE(ask(&b, pc, BY_LINK) != 0, "%s", b.err.text);
@@ -1526,7 +1526,20 @@ struct way {
     s64 advance; /* of the record pointer */
     u32 header;  /* at the record's beginning */
     u32 slots;   /* as a number of stores to distinct places: one bit each for the first 32 */
+    ZydisRegister pointer; /* which register that is, if not r11 */
 };
+
+/* The record pointer goes to another register, and back. */
+static void note_move(struct way *w, const struct piece *p)
+{
+    const ZydisDecodedOperand *to = &p->op[0], *from = &p->op[1];
+    if (p->z.mnemonic != ZYDIS_MNEMONIC_MOV || to->type != ZYDIS_OPERAND_TYPE_REGISTER || from->type != ZYDIS_OPERAND_TYPE_REGISTER)
+        return;
+    if (!w->pointer && is_reg(from, ZYDIS_REGISTER_R11) && ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, to->reg.value) == 64)
+        w->pointer = to->reg.value;
+    else if (w->pointer && is_reg(to, ZYDIS_REGISTER_R11) && is_reg(from, w->pointer))
+        w->pointer = ZYDIS_REGISTER_NONE;
+}
 
 /* The record of a way that is over names an exit, has its slots, and was passed over. */
 static bool leaves_record(const struct bench *b, const struct way *w, u32 exit_id)
@@ -1544,9 +1557,10 @@ static bool leaves_record(const struct bench *b, const struct way *w, u32 exit_i
 static bool note_record(struct way *w, const struct piece *p)
 {
     const ZydisDecodedOperand *to = &p->op[0], *from = &p->op[1];
-    if (p->z.mnemonic == ZYDIS_MNEMONIC_LEA && is_reg(to, ZYDIS_REGISTER_R11) && from->mem.base == ZYDIS_REGISTER_R11)
+    if (!w->pointer && p->z.mnemonic == ZYDIS_MNEMONIC_LEA && is_reg(to, ZYDIS_REGISTER_R11) &&
+        from->mem.base == ZYDIS_REGISTER_R11)
         w->advance += from->mem.disp.value;
-    if (to->type != ZYDIS_OPERAND_TYPE_MEMORY || to->mem.base != ZYDIS_REGISTER_R11)
+    if (to->type != ZYDIS_OPERAND_TYPE_MEMORY || to->mem.base != (w->pointer ? w->pointer : ZYDIS_REGISTER_R11))
         return true;
     s64 at = w->advance + to->mem.disp.value;
     if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
@@ -1569,7 +1583,8 @@ static u32 check_ways(const struct bench *b, struct way w, int depth)
     for (struct piece p; depth < 40 && piece_at(b, w.at, &p); w.at = behind(&p)) {
         bool direct = p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && p.z.meta.category != ZYDIS_CATEGORY_RET &&
                       is_direct(&p);
-        if (p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_reg(&p.op[0], ZYDIS_REGISTER_R11D)) {
+        note_move(&w, &p);
+        if (!w.pointer && p.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_reg(&p.op[0], ZYDIS_REGISTER_R11D)) {
             CHECK_CASE(leaves_record(b, &w, (u32)p.op[1].imm.value.u), "header 0x%x, advance %ld, slots 0x%x, exit %lu",
                        w.header, (long)w.advance, w.slots, (unsigned long)p.op[1].imm.value.u);
             return n + 1;
@@ -1869,6 +1884,44 @@ static void dropped_code_is_asked_for_again(void)
     bench_close(&b);
 }
 
+/* A path that was taken often becomes one unit, in the place of the first of those it was made of: who comes to the old one's head is
+ * sent on, and both go when the code does. */
+CODE(hot_loop, "1: add eax, [rdi]; lea rdi, [rdi + 8]; dec ecx; jnz 1b; ret")
+static void a_hot_path_takes_over(void)
+{
+    struct bench b;
+    TRANSLATE(&b, hot_loop, NEAR, EVENTS_memory);
+    struct place cold = place_of(&b, NEAR);
+    const struct unit *u = &b.table->units.v[cold.unit - 1];
+    CHECK(u->n_insns == 4 && b.table->exits.v[u->exit0].target == NEAR);
+    u32 again = u->exit0 + FIRST_EXIT_ID, path[8] = {again, again, again, again, again, again, again, again};
+    u32 nonsense[2] = {again, FIRST_EXIT_ID + (u32)b.table->exits.n};
+    CHECK(!translate_hot(b.t, path, 0) && !translate_hot(b.t, path, 1) && !translate_hot(b.t, nonsense, 2));
+    CHECK(place_of(&b, NEAR).unit == cold.unit);
+    CHECK(translate_hot(b.t, path, 8) && translator_stats(b.t).hot == 1);
+    struct place hot = place_of(&b, NEAR);
+    u = &b.table->units.v[hot.unit - 1];
+    CHECK(hot.unit != cold.unit && hot.entry != cold.entry && u->n_insns == 32 && u->n_refs == 8 && u->n_exits == 9);
+    /* The pointer is stored once; an exit after the k-th round has k references, all relative to it. */
+    for (u32 k = 0; k < u->n_exits; k++) {
+        const struct unit_exit *x = &b.table->exits.v[u->exit0 + k];
+        u32 rounds = MIN(k + 1, 8u);
+        CHECK_CASE(x->insns == 4 * rounds && x->refs == rounds && x->slots == 1, "exit %u", k);
+        CHECK_CASE(b.table->refs.v[u->ref0 + rounds - 1].disp == 8 * (rounds - 1), "exit %u", k);
+        CHECK_CASE(x->target == (k == 7 ? NEAR : NEAR + b.size - 1), "exit %u", k);
+    }
+    struct piece p;
+    CHECK(piece_at(&b, cache_of(&b) + cold.entry, &p) && p.z.mnemonic == ZYDIS_MNEMONIC_JMP);
+    CHECK(branch_target(&p) == cache_of(&b) + hot.entry);
+    CHECK(led_to(&b, again - FIRST_EXIT_ID) == cache_of(&b) + hot.entry);
+    CHECK_SOUND(&b);
+    CHECK(!translate_hot(b.t, path, 1));
+    translate_drop(b.t, NEAR, NEAR + 64);
+    CHECK(place_of(&b, NEAR).unit == 0 && asked_exit(&b, led_to(&b, again - FIRST_EXIT_ID)) == again);
+    CHECK(asked_exit(&b, led_to(&b, u->exit0 + 7)) == u->exit0 + 7 + FIRST_EXIT_ID);
+    bench_close(&b);
+}
+
 /* Code that goes and comes back unchanged has the numbers it had, at another place in the cache; changed code has new ones. */
 static void what_comes_back_has_its_old_numbers(void)
 {
@@ -2139,6 +2192,7 @@ int main(void)
     the_program_can_look_up_where_an_exit_leads();
     dropped_code_is_asked_for_again();
     what_comes_back_has_its_old_numbers();
+    a_hot_path_takes_over();
     what_runs_on_into_dropped_code_is_dropped_with_it();
     a_unit_is_dropped_for_any_of_its_pages();
     our_own_code_translates_soundly();
