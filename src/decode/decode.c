@@ -413,7 +413,8 @@ s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b
         u32 header;
         if (d->plans && d->carried.known && !d->ref_done && !d->rep_done)
             at = plans_run(d, data, size, at, b);
-        if (at + RECORD_SLOTS_AT > size || b->n_records == BATCH_RECORDS || (b->n_records && b->n_refs + RECORD_REFS > BATCH_REFS))
+        if (at + RECORD_SLOTS_AT > size || b->n_records == BATCH_RECORDS ||
+            (b->n_records && b->n_refs + RECORD_REFS > BATCH_REFS))
             break;
         memcpy(&header, data + at, 4);
         u32 id = header >> RECORD_ID_SHIFT, n = header & RECORD_SLOT_LIMIT, i = b->n_records;

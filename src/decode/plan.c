@@ -52,7 +52,7 @@ struct group {
  * of 8 others; or rsp, fs, or nothing. */
 struct terms {
     u8 lane[8];
-    u8 window; /* its first slot */
+    u8 window;         /* its first slot */
     u8 slots, rsp, fs; /* masks: which references have which */
 };
 
@@ -240,7 +240,8 @@ static void end_terms(struct terms *t)
 static bool add_shape(struct wide_group *g, const struct shape *s)
 {
     struct wide_group with = *g;
-    if (g->n == 8 || s->is_special || !add_term(&with.a, g->n, s->a) || !add_term(&with.b, g->n, s->b))
+    if (g->n == 8 || s->is_special || !add_term(&with.a, g->n, s->a) ||
+        !add_term(&with.b, g->n, s->b))
         return false;
     with.shift[g->n] = s->shift;
     with.disp[g->n++] = s->disp;
@@ -249,7 +250,8 @@ static bool add_shape(struct wide_group *g, const struct shape *s)
     return true;
 }
 
-static void make_wide(struct plans *p, struct plan *plan, const struct ref *r, const struct shape *s, u32 refs)
+static void make_wide(struct plans *p, struct plan *plan, const struct ref *r,
+                      const struct shape *s, u32 refs)
 {
     plan->group0 = (u32)p->wide.n;
     for (u32 j = 0; j < refs;) {
@@ -364,13 +366,15 @@ static VECTOR __attribute__((noinline)) void run_full(const struct plans *p,
 static inline VECTOR __m512i run_terms(const struct terms *t, const u8 *slots, u64 fs, u64 rsp)
 {
     __m512i window = _mm512_loadu_si512(slots + 8 * (size_t)t->window);
-    __m512i v = _mm512_maskz_permutex2var_epi64(t->slots, _mm512_loadu_si512(slots), widen(t->lane), window);
+    __m512i v = _mm512_maskz_permutex2var_epi64(t->slots, _mm512_loadu_si512(slots), widen(t->lane),
+                                                window);
     v = _mm512_mask_set1_epi64(v, t->rsp, (s64)rsp);
     return _mm512_mask_set1_epi64(v, t->fs, (s64)fs);
 }
 
 /* Returns where the batch's references end then; 0 if a special form does not fit, and the careful path must do the whole record. */
-static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const struct plan *plan, const u8 *slots, u64 rsp, struct batch *b,
+static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const struct plan *plan,
+                                                     const u8 *slots, u64 rsp, struct batch *b,
                                                      u32 n_refs)
 {
     const struct wide_group *g = d->plans->wide.v + plan->group0;
@@ -380,7 +384,8 @@ static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const st
     for (const struct wide_group *end = g + plan->groups; g < end; g++) {
         if (g->special) {
             b->n_refs = n_refs;
-            if (!decode_special(d, b, plan->ref0, g->ref, slots) || b->n_refs + RECORD_REFS > BATCH_REFS) {
+            if (!decode_special(d, b, plan->ref0, g->ref, slots) ||
+                b->n_refs + RECORD_REFS > BATCH_REFS) {
                 b->loads = loads, b->stores = stores, b->modifies = modifies, b->n_odd = n_odd;
                 return 0;
             }
@@ -389,7 +394,8 @@ static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const st
         }
         __m512i v = _mm512_add_epi64(run_terms(&g->a, slots, fs, rsp), _mm512_loadu_si512(g->disp));
         if (g->b.slots | g->b.rsp | g->b.fs)
-            v = _mm512_add_epi64(v, _mm512_sllv_epi64(run_terms(&g->b, slots, fs, rsp), widen(g->shift)));
+            v = _mm512_add_epi64(
+                v, _mm512_sllv_epi64(run_terms(&g->b, slots, fs, rsp), widen(g->shift)));
         put(b->addr + n_refs, b->ref + n_refs, v, plan->ref0 + g->ref);
         n_refs += g->n;
     }

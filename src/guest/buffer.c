@@ -61,7 +61,8 @@ void publish_buffer(struct thread *t)
     u64 seq = __atomic_fetch_add(&c->published, 1, __ATOMIC_SEQ_CST);
     store_release(&c->ring[seq % BUFFER_RING], (seq + 1) << 16 | buffer);
     __atomic_fetch_add(&c->drain_bell, 1, __ATOMIC_SEQ_CST);
-    if (load_relaxed(&c->drain_sleeps) && seq + 1 - load_relaxed(&c->returned) >= load_relaxed(&c->drain_wants))
+    if (load_relaxed(&c->drain_sleeps) &&
+        seq + 1 - load_relaxed(&c->returned) >= load_relaxed(&c->drain_wants))
         futex_wake(&c->drain_bell);
 }
 

@@ -15,23 +15,24 @@
 #include <unistd.h>
 
 enum {
-    MOST_IDS = 1 << 14,  /* looked at in a buffer */
-    MOST_HEADS = 512,    /* units tried */
-    MOST_PATHS = 12,     /* made of one buffer */
-    LEAST_TIMES = 16,    /* that a head must occur */
-    HEAD_SHARE = 256,    /* and at least once in so many records */
-    MOST_PERIOD = 64,    /* one buffer in so many is looked at, at least */
+    MOST_IDS = 1 << 14, /* looked at in a buffer */
+    MOST_HEADS = 512,   /* units tried */
+    MOST_PATHS = 12,    /* made of one buffer */
+    LEAST_TIMES = 16,   /* that a head must occur */
+    HEAD_SHARE = 256,   /* and at least once in so many records */
+    MOST_PERIOD = 64,   /* one buffer in so many is looked at, at least */
 };
 
 struct heat {
     pthread_mutex_t lock; /* one drain at a time; guards what follows */
     u32 skip, period;     /* buffers until the next look, and how many that was */
     u32 n;
-    u32 id[MOST_IDS];      /* exits, in the order of the records; 0 where something else stands, or a path covers it */
-    u32 came[MOST_IDS];    /* records that came the way of the path so far: where it would go on */
+    u32 id
+        [MOST_IDS]; /* exits, in the order of the records; 0 where something else stands, or a path covers it */
+    u32 came[MOST_IDS]; /* records that came the way of the path so far: where it would go on */
     u32 n_heads, head[MOST_HEADS];
-    u32 *count;            /* by unit, of the heads among the ids; all 0 between looks */
-    u8 *tried;             /* by unit: it has headed a path */
+    u32 *count; /* by unit, of the heads among the ids; all 0 between looks */
+    u8 *tried;  /* by unit: it has headed a path */
 
     pthread_mutex_t paths_lock; /* guards what follows, for the translator */
     struct hot_path {
@@ -43,7 +44,8 @@ struct heat {
 
 static void *reserve(size_t size)
 {
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     check(p != MAP_FAILED);
     return p;
 }
@@ -80,7 +82,8 @@ static u32 unit_of(const struct unit_table *t, u32 id)
 static void read_ids(struct heat *h, const struct unit_table *t, const u8 *data, u32 size)
 {
     size_t units = load_acquire(&t->units.n);
-    u32 limit = units ? FIRST_EXIT_ID + t->units.v[units - 1].exit0 + t->units.v[units - 1].n_exits : 0;
+    u32 limit =
+        units ? FIRST_EXIT_ID + t->units.v[units - 1].exit0 + t->units.v[units - 1].n_exits : 0;
     h->n = 0;
     for (u32 at = 0; at + RECORD_SLOTS_AT <= size && h->n < MOST_IDS;) {
         u32 header;
@@ -161,7 +164,8 @@ static u32 go_on(struct heat *h, u32 came, u32 id)
     return kept;
 }
 
-static void follow(struct heat *h, const struct unit_table *t, u32 head, bool eager, struct hot_path *p)
+static void follow(struct heat *h, const struct unit_table *t, u32 head, bool eager,
+                   struct hot_path *p)
 {
     u32 came = 0, insns = 0;
     p->n = 0;

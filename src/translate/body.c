@@ -284,7 +284,8 @@ static u8 choose_pointer(const struct builder *b)
         named |= b->insn[i].names;
         uses += (b->insn[i].names & LIVE_REG(R11)) != 0;
     }
-    for (size_t i = 0; exit_records(b) && !b->t->config.stay && uses >= LEAST_USES && i < sizeof candidates; i++)
+    for (size_t i = 0;
+         exit_records(b) && !b->t->config.stay && uses >= LEAST_USES && i < sizeof candidates; i++)
         if (!(named & LIVE_REG(candidates[i])))
             return candidates[i];
     return R11;

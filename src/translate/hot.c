@@ -68,7 +68,7 @@ bool hot_path(struct builder *b, const u32 *exits, u32 n)
     b->is_volatile = b->stack_stores = false;
     for (u32 k = 0; k < n && add_exit(b, &x[exits[k]]); k++)
         ;
-    if (b->n_insns <= x[exits[0]].insns)
+    if (b->n_insns <= x[exits[0]].insns || b->insn[0].pc != b->pc)
         return false;
     const struct insn *last = &b->insn[b->n_insns - 1];
     b->falls_off = last->class == INSN_PLAIN || last->class == INSN_JMP;
@@ -85,7 +85,8 @@ void hot_trim(struct builder *b)
         const struct insn *in = &b->insn[i];
         if (i + 1 == b->n_insns && !b->falls_off)
             break;
-        bool indirect = in->class == INSN_JMP_IND || in->class == INSN_CALL_IND || in->class == INSN_RET;
+        bool indirect =
+            in->class == INSN_JMP_IND || in->class == INSN_CALL_IND || in->class == INSN_RET;
         if (indirect && i == 0) { /* left before it, it would come back to itself */
             end_at(b, i);
             return;
@@ -114,7 +115,8 @@ void hot_trim(struct builder *b)
 
 static bool apart(const struct value *frame, const struct value *store, u32 size)
 {
-    return store->known && frame->known && store->a == frame->a && store->b == TERM_NONE && frame->b == TERM_NONE &&
+    return store->known && frame->known && store->a == frame->a && store->b == TERM_NONE &&
+           frame->b == TERM_NONE &&
            ((store->c < frame->c && store->c + (s64)size <= frame->c) || store->c >= frame->c + 8);
 }
 
@@ -126,7 +128,8 @@ void hot_stores(struct builder *b, u32 i)
     int n = insn_accesses(&b->insn[i], a);
     for (int k = 0; k < n; k++) {
         struct value v = {.known = false};
-        bool plain = a[k].op == REF_PLAIN && a[k].seg == TERM_NONE && !a[k].flags && !b->insn[i].is_rep;
+        bool plain =
+            a[k].op == REF_PLAIN && a[k].seg == TERM_NONE && !a[k].flags && !b->insn[i].is_rep;
         if (a[k].kind == REF_LOAD)
             continue;
         if (plain && !values_address(&b->values, a[k].base, a[k].index, a[k].shift, a[k].disp, &v))
@@ -265,11 +268,12 @@ static bool enter(struct builder *b, u32 i)
 static bool leave(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
-    s32 count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s32)(u16)in->op[0].imm.value.u : 0;
+    s32 count =
+        in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s32)(u16)in->op[0].imm.value.u : 0;
     const struct frame *f = &b->frame[b->n_frames - 1];
     const struct value *rsp = &b->values.reg[RSP];
-    bool same = rsp->known && f->at.known && rsp->a == f->at.a && rsp->b == f->at.b && rsp->c == f->at.c &&
-                rsp->b == TERM_NONE;
+    bool same = rsp->known && f->at.known && rsp->a == f->at.a && rsp->b == f->at.b &&
+                rsp->c == f->at.c && rsp->b == TERM_NONE;
     if (f->overwritten || !same)
         check_return(b, i);
     b->n_frames--;

@@ -223,7 +223,8 @@ u32 flags_live_in(struct builder *b)
             live |= flags_live_at(b->t, path_way_on(b, i) == fall ? in->target : fall, undecided);
             undecided &= ~live;
         }
-        if (i + 1 < b->n_insns && (in->class == INSN_RET || in->class == INSN_JMP_IND || in->class == INSN_CALL_IND))
+        if (i + 1 < b->n_insns &&
+            (in->class == INSN_RET || in->class == INSN_JMP_IND || in->class == INSN_CALL_IND))
             return live | undecided; /* it may go elsewhere */
     }
     if (!undecided)

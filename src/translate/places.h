@@ -15,9 +15,9 @@ struct place {
     bool careful; /* the stack has been seen near its code, which is volatile */
     u32 door;     /* cache offset of the entry for indirect jumps and calls, 0 if none */
     u32 landing;  /* the same for returns */
-    u32 call;     /* cache offset of the real call that the landing is behind, 0 if it is behind none */
-    u64 callee;   /* where that goes; 0 if it is indirect */
-    u32 index;    /* where it is in the shared index, + 1 */
+    u32 call; /* cache offset of the real call that the landing is behind, 0 if it is behind none */
+    u64 callee; /* where that goes; 0 if it is indirect */
+    u32 index;  /* where it is in the shared index, + 1 */
     u32 exits;  /* first exit (number + 1) that leads here; all are linked while there is a unit */
     u32 before; /* the exit (number + 1) that runs on into the unit without a jump, 0 if none */
 };

@@ -63,7 +63,8 @@ static bool emit_far_in_place(struct builder *b, const struct insn *in, u64 targ
 {
     u8 to =
         in->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? insn_gpr(in->op[0].reg.value) : REG_NONE;
-    if (to == REG_NONE || (to == R11 && exit_takes_r11(b)) || to == RSP || in->z.address_width != 64)
+    if (to == REG_NONE || (to == R11 && exit_takes_r11(b)) || to == RSP ||
+        in->z.address_width != 64)
         return false;
     if (in->z.mnemonic == ZYDIS_MNEMONIC_LEA && in->op[0].size == 64) {
         emit_imm(b->e, to, target);

@@ -16,7 +16,7 @@ struct link {
     u32 stub; /* cache offset of the code that asks the host */
     u32 next; /* among the exits that lead to the same place: exit number + 1, 0 at the ends */
     u32 prev;
-    u32 pad; /* of the exit behind a call: cache offset of its landing pad */
+    u32 pad;     /* of the exit behind a call: cache offset of its landing pad */
     bool listed; /* it is among them */
     bool linked;
 };
@@ -103,7 +103,7 @@ struct builder {
     u32 pad;    /* cache offset of the landing pad behind a call, 0 if the unit has none */
     u64 pad_pc; /* and the app pc it stands for */
     u8 pointer; /* the register that holds the record pointer: r11, or one that the unit does not name */
-    u8 r11_in;  /* the register that holds the program's r11 during the current instruction, if that is not r11 itself */
+    u8 r11_in; /* the register that holds the program's r11 during the current instruction, if that is not r11 itself */
     struct emit *e;
     u32 inner;             /* cache offset behind the gate */
     bool is_line;          /* see body.c */

@@ -192,7 +192,11 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->is_line = b->is_line;
     drop_note(t, b->pc);
     struct chained *c = &t->chained[t->n_chained++];
-    *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call, .call_at = b->pad - CALL_SIZE};
+    *c = (struct chained){.unit = number,
+                          .pad = b->pad,
+                          .pad_pc = b->pad_pc,
+                          .call = b->call,
+                          .call_at = b->pad - CALL_SIZE};
     c->call.exit += t->table.units.v[number].exit0;
 }
 
@@ -402,7 +406,8 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     struct emit before = t->hot, cold = t->cold;
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
-    if (!number_and_emit(b, &entry, &number) || is_below(t, places_find(&t->places, b->pc), number)) {
+    if (!number_and_emit(b, &entry, &number) ||
+        is_below(t, places_find(&t->places, b->pc), number)) {
         t->hot = before;
         t->cold = cold;
         return false;

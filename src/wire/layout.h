@@ -63,13 +63,14 @@
 #define T_RESULT  0x68 /* a system call's result on its way back */
 /* Set around a call that makes a task: the block of the thread it will be, or 1 for a task that is
  * to run natively and clears this when it needs us no more. */
-#define T_CLONING           0x70
-#define T_JUMP_MASK         0x78 /* which bits of a target index the jump table */
-#define T_REGS              0x80 /* the 16 general registers in hardware order; slot 11 is unused */
-#define T_IN_USE            0x110 /* 32 bits; cleared last of all when a thread ends */
-#define T_INSIDE            0x118 /* the epoch in which it entered the cache; 0 while it is outside */
-#define T_PENDING           0x120 /* 32 bits; signals to deliver now: no system call may be begun */
-#define T_LENT              0x130 /* the program's value of a register that holds the record pointer instead of r11 */
+#define T_CLONING   0x70
+#define T_JUMP_MASK 0x78  /* which bits of a target index the jump table */
+#define T_REGS      0x80  /* the 16 general registers in hardware order; slot 11 is unused */
+#define T_IN_USE    0x110 /* 32 bits; cleared last of all when a thread ends */
+#define T_INSIDE    0x118 /* the epoch in which it entered the cache; 0 while it is outside */
+#define T_PENDING   0x120 /* 32 bits; signals to deliver now: no system call may be begun */
+#define T_LENT \
+    0x130 /* the program's value of a register that holds the record pointer instead of r11 */
 #define T_CALLS             0x1fc0 /* below this, room for FRAME_LIMIT words that nobody reads: see hot.c */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000

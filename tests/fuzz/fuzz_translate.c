@@ -19,7 +19,7 @@
 
 #define JUMP 0x7f000000ul
 
-enum { HEAD = 4, CODE_LIMIT = 4096, STARTS = 6, EXITS = 48, AHEAD = 48 };
+enum { HEAD = 4, CODE_LIMIT = 4096, STARTS = 6, EXITS = 48, AHEAD = 48, PATHS = 6 };
 
 static const struct {
     u64 base, pc;
@@ -115,6 +115,8 @@ static void begin(const u8 *head)
     c->all_gates = head[0] & 16;
     c->no_ahead = head[0] & 32;
     c->kind = head[0] & 64 ? kind : NULL;
+    c->stay = head[0] & 128;
+    t->age++; /* other bytes at the same place */
     c->unit_insns = head[1] & 15;
     c->unit_blocks = head[1] >> 4;
     move_to(places[head[2] % ARRAY_LEN(places)].base);
@@ -131,6 +133,27 @@ static void translate(const u8 *head)
     }
     for (u32 i = 0; i < EXITS; i++)
         translate_exit(t, FIRST_EXIT_ID + i * (head[3] | 1), &e);
+}
+
+/* Paths as records would tell them: from each of some exits on, one of the exits of the unit it leads to, and so on. */
+static void heat(const u8 *head)
+{
+    u32 id[HOT_EXITS], n_exits = (u32)t->table.exits.n;
+    for (u32 i = 0; i < PATHS && n_exits; i++) {
+        u32 n = 0, exit = (head[3] + i * 5u) % n_exits;
+        while (n < 2 + (head[2] + 7 * i) % (HOT_EXITS - 1)) {
+            const struct unit_exit *x = &t->table.exits.v[exit];
+            id[n++] = exit + FIRST_EXIT_ID;
+            /* an indirect one may lead to any unit */
+            u64 to = x->target ? x->target : t->table.units.v[(exit + i) % t->table.units.n].pc;
+            const struct place *p = places_find(&t->places, to);
+            if (!p || !p->unit)
+                break;
+            const struct unit *u = &t->table.units.v[p->unit - 1];
+            exit = u->exit0 + (head[1] + n * head[0]) % u->n_exits;
+        }
+        translate_hot(t, id, n);
+    }
 }
 
 static void drop(const u8 *head)
@@ -227,7 +250,8 @@ static void check_registers(const struct piece *p)
         if (o->reg.value == ZYDIS_REGISTER_GS)
             fault(p->at, "gs is lost");
         bool ours = p->z.mnemonic == ZYDIS_MNEMONIC_LEA || p->z.mnemonic == ZYDIS_MNEMONIC_MOV;
-        if (t->config.events != EVENTS_none && insn_gpr(o->reg.value) == R11 && !ours)
+        bool stays = t->config.events != EVENTS_none && t->config.stay;
+        if (stays && insn_gpr(o->reg.value) == R11 && !ours)
             fault(p->at, "the record pointer is lost");
     }
 }
@@ -353,9 +377,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     input = (struct input){data + HEAD, MIN(size - HEAD, CODE_LIMIT), places[data[2] % ARRAY_LEN(places)].pc};
     begin(data);
     translate(data);
+    heat(data);
     if (data[2] >= 64) {
         drop(data);
         translate(data);
+        heat(data);
     }
     const char *why = unit_table_fault(&t->table);
     if (why) {
