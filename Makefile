@@ -98,6 +98,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \
 	    -- oracle tests/oracle/run.sh small \
+	    -- same tests/same/run.sh small \
 	    -- naive tests/oracle/naive.sh small \
 	    -- state tests/state/run.sh 20000 \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
@@ -107,7 +108,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check $(B)/oracle/probe $(STATE)
-	@tests/run oracle tests/oracle/run.sh all -- naive tests/oracle/naive.sh all -- witness tests/oracle/witness.sh \
+	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- witness tests/oracle/witness.sh \
 	    -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh -- programs tests/programs/run.sh all \
 	    -- crash tests/crash/run.py 100
 

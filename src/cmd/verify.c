@@ -34,7 +34,7 @@ struct past {
 struct verifier {
     struct walk walk;
     VEC(struct past) pasts;
-    VEC(u64) digests; /* of each thread */
+    VEC(struct digest) digests; /* of each thread */
     struct trace_counts counts;
 };
 
@@ -172,10 +172,10 @@ static const char *record_fault(const struct walk *w, u32 i, struct past *p)
     return fault ? fault : refs_fault(w, i);
 }
 
-static u64 *digest_slot(struct verifier *v, u32 thread)
+static struct digest *digest_slot(struct verifier *v, u32 thread)
 {
     while (v->digests.n <= thread)
-        vec_push(&v->digests, 0);
+        vec_push(&v->digests, (struct digest){0});
     return &v->digests.v[thread];
 }
 
@@ -189,10 +189,8 @@ static int check_batch(struct verifier *v, struct err *e)
             return walk_fault(w, i, fault, e);
     }
     walk_count(w, &v->counts);
-    if (w->trace->summary.digest) {
-        u64 *d = digest_slot(v, walk_thread(w));
-        *d = digest_batch(*d, w->table, w->batch, w->continues);
-    }
+    if (w->trace->summary.digest)
+        digest_batch(digest_slot(v, walk_thread(w)), w->table, w->batch, w->continues);
     return 0;
 }
 
@@ -240,7 +238,7 @@ static int verify(struct verifier *v, struct trace *t, struct err *e)
         return -1;
     u64 digest = 0;
     for (size_t i = 0; i < v->digests.n; i++)
-        digest += digest_of_thread((u32)i, v->digests.v[i]);
+        digest += digest_of_thread((u32)i, &v->digests.v[i]);
     if (digest == t->summary.digest)
         return 0;
     return err_set(e, "%s: its events are not those that were decoded while it was recorded", t->store.path);
@@ -285,9 +283,12 @@ int cmd_verify(int argc, char **argv)
         die("%s", e.text);
     const struct trace_counts *n = &v.counts;
     report_trouble(&t);
-    printf("%s: ok: %lu chunks, %lu records, %lu events\n", t.store.path, (unsigned long)t.n_chunks,
+    printf("%s: ok: %lu chunks, %lu records, %lu events", t.store.path, (unsigned long)t.n_chunks,
            (unsigned long)n->records,
            (unsigned long)(n->instructions + n->loads + n->stores + n->modifies));
+    if (t.summary.digest)
+        printf(", digest %016lx", (unsigned long)t.summary.digest);
+    putchar('\n');
     stdout_flush();
     walk_fini(&v.walk);
     vec_fini(&v.pasts);

@@ -4,7 +4,6 @@
  *
  * The program can write to a buffer while we read it. A buffer is input: it is checked as it is decoded
  * or packed. */
-#include "decode/digest.h"
 #include "host/process.h"
 
 #include <limits.h>
@@ -31,7 +30,7 @@ static void count_batch(struct drain *d)
 }
 
 /* Decode and count; and go on with a digest, unless that is NULL. */
-static void sink_decode(struct drain *d, const u8 *data, u32 size, u64 *digest)
+static void sink_decode(struct drain *d, const u8 *data, u32 size, struct digest *digest)
 {
     bool ended = false, continues = false;
     decoder_reset(&d->decoder);
@@ -46,7 +45,7 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size, u64 *digest)
         at += (u32)n;
         count_batch(d);
         if (digest)
-            *digest = digest_batch(*digest, d->decoder.table, d->batch, continues);
+            digest_batch(digest, d->decoder.table, d->batch, continues);
         continues = d->decoder.unfinished;
     }
 }
@@ -253,7 +252,7 @@ void drain_end(struct process *p)
     drain_rest(&p->drains[0]);
     seal_rest(p);
     for (size_t i = 0; i < p->tracks.n; i++)
-        p->run->result->digest += digest_of_thread(p->tracks.v[i].thread, p->tracks.v[i].digest);
+        p->run->result->digest += digest_of_thread(p->tracks.v[i].thread, &p->tracks.v[i].digest);
     for (u32 i = 0; i < p->n_drains; i++) {
         collect(p, &p->drains[i]);
         decoder_fini(&p->drains[i].decoder);

@@ -12,6 +12,7 @@
 #define PROCESS_H
 
 #include "decode/decode.h"
+#include "decode/digest.h"
 #include "host/host.h"
 #include "translate/translate.h"
 
@@ -135,7 +136,7 @@ struct track {
     bool known;
     u32 thread, process;
     struct pack *pack; /* its records that are not sealed, NULL if there are none; the drain's */
-    u64 digest;        /* of its events, under stress */
+    struct digest digest; /* of its events, under stress */
     double opened;     /* when the pack was begun */
 };
 
