@@ -11,7 +11,7 @@
 
 /* How long to look for the next request before sleeping: a sleeping vCPU takes up to 50 us to wake.
  */
-enum { SPIN_PAUSES = 4000 };
+enum { SPIN_PAUSES = 2000 };
 
 /* -- The program'p code ----------------------------------------------------------------------- */
 

@@ -99,7 +99,7 @@ static void align_head(struct emit *e)
 
 /* -- Other ends ------------------------------------------------------------------------------- */
 
-u8 body_condition(const struct insn *in)
+static u8 condition_of(const struct insn *in)
 {
     /* 70+cc rel8 and 0F 80+cc rel32 */
     return in->z.opcode & 15;
@@ -113,7 +113,7 @@ static void emit_side_exit(struct builder *b, u32 i)
     struct emit *c = &b->t->cold;
     u64 fall = in->pc + in->len;
     bool falls = path_way_on(b, i) == fall;
-    u8 condition = body_condition(in) ^ !falls;
+    u8 condition = condition_of(in) ^ !falls;
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_DIRECT, falls ? in->target : fall);
     if (!exit_records(b) && !b->n_frames) {
@@ -138,7 +138,7 @@ static void emit_last_jcc(struct builder *b, u32 i)
         fall = exit_add(b, i + 1, EXIT_DIRECT, in->pc + in->len);
     exit_header(b, b->e, taken, 0);
     exit_advance(b, b->e);
-    exit_jcc(b, body_condition(in), taken);
+    exit_jcc(b, condition_of(in), taken);
     exit_header(b, b->e, fall, -exit_record_size(b));
     exit_way_on(b, fall);
 }

@@ -9,8 +9,7 @@
 
 /* -- What depends on which page --------------------------------------------------------------- */
 
-/* Is this the place's unit, or one that its unit has taken the place of? */
-static bool holds_unit(const struct translator *t, const struct place *p, u32 unit)
+bool drop_holds(const struct translator *t, const struct place *p, u32 unit)
 {
     for (u32 u = p->unit; u; u = t->below[u - 1])
         if (u == unit + 1)
@@ -21,7 +20,7 @@ static bool holds_unit(const struct translator *t, const struct place *p, u32 un
 static bool is_current(const struct translator *t, const struct resident *r)
 {
     const struct place *p = places_find(&t->places, r->pc);
-    return p && holds_unit(t, p, r->unit);
+    return p && drop_holds(t, p, r->unit);
 }
 
 /* Units that are gone leave when the array would grow: the cost is spread over those that came. */
@@ -90,7 +89,7 @@ static u64 runs_into(const struct translator *t, const struct place *p)
     u32 unit = t->table.exits.v[p->before - 1].unit;
     u64 pc = t->table.units.v[unit].pc;
     const struct place *own = places_find(&t->places, pc);
-    return own && holds_unit(t, own, unit) ? pc : 0;
+    return own && drop_holds(t, own, unit) ? pc : 0;
 }
 
 void drop_unit(struct translator *t, u64 pc)

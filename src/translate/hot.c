@@ -261,7 +261,7 @@ static bool enter(struct builder *b, u32 i)
     mark(b, i, 0);
     push_return(b, return_pc);
     values_step(&b->values, in);
-    b->frame[b->n_frames++] = (struct frame){.at = b->values.reg[RSP], .return_pc = return_pc};
+    b->frame[b->n_frames++] = (struct frame){.at = b->values.reg[RSP]};
     return true;
 }
 

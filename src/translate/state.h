@@ -70,7 +70,6 @@ enum { UNIT_MARKS = 4 * UNIT_INSNS + 3 };
  * may have overwritten it since. */
 struct frame {
     struct value at;
-    u64 return_pc;
     bool overwritten;
 };
 enum { FRAME_LIMIT = 16 };
@@ -162,7 +161,6 @@ struct translator {
         u32 pad;
         u64 pad_pc;
         struct call_site call;
-        u32 call_at;
     } chained[CHAIN_LIMIT + 1]; /* units emitted and not yet reachable */
     u32 n_chained;
 };
@@ -264,7 +262,6 @@ bool body_emit(struct builder *b, u32 *entry);
 /* Keep the flags in a register; what follows may change them. Put them back. */
 void body_save_flags(struct emit *e);
 void body_restore_flags(struct emit *e);
-u8 body_condition(const struct insn *in);
 
 /* link.c */
 u32 cache_offset(const struct translator *t, u64 cache_address);
@@ -303,7 +300,9 @@ extern const u8 volatile_loans[4];
 /* Would that leave with this stack pointer, although no byte has changed? */
 bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 rsp);
 
-/* drop.c: forget one unit, then tell the threads. */
+/* drop.c: is this the place's unit, or one that its unit has taken the place of? */
+bool drop_holds(const struct translator *t, const struct place *p, u32 unit);
+/* Forget one unit, then tell the threads. */
 void drop_unit(struct translator *t, u64 pc);
 void drop_end(struct translator *t);
 /* Note that the unit at pc depends on its own bytes and on the pages looked at. */

@@ -192,11 +192,7 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->is_line = b->is_line;
     drop_note(t, b->pc);
     struct chained *c = &t->chained[t->n_chained++];
-    *c = (struct chained){.unit = number,
-                          .pad = b->pad,
-                          .pad_pc = b->pad_pc,
-                          .call = b->call,
-                          .call_at = b->pad - CALL_SIZE};
+    *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
     c->call.exit += t->table.units.v[number].exit0;
 }
 
@@ -214,7 +210,7 @@ static void connect(struct translator *t, const struct chained *c)
     if (c->pad) {
         struct place *r = places_get(&t->places, c->pad_pc);
         replace_landing(t, r, c->pad);
-        r->call = c->call_at;
+        r->call = c->pad - CALL_SIZE;
         r->callee = c->call.direct ? t->table.exits.v[c->call.exit].target : 0;
         publish(t, r);
     }
@@ -372,14 +368,6 @@ static void take_over(struct translator *t, u32 number, u32 entry)
     t->stats.hot++;
 }
 
-static bool is_below(const struct translator *t, const struct place *p, u32 number)
-{
-    for (u32 u = p->unit; u; u = t->below[u - 1])
-        if (u == number + 1)
-            return true;
-    return false;
-}
-
 bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
 {
     struct builder *b = &t->builder;
@@ -407,7 +395,7 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
     if (!number_and_emit(b, &entry, &number) ||
-        is_below(t, places_find(&t->places, b->pc), number)) {
+        drop_holds(t, places_find(&t->places, b->pc), number)) {
         t->hot = before;
         t->cold = cold;
         return false;
