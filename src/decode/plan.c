@@ -405,6 +405,8 @@ static VECTOR __attribute__((noinline)) u32 run_wide(struct decoder *d, const st
 /* A record of a plan is at most this long, and its lanes are read this far: away from the end no
  * length needs checking. */
 enum { MARGIN = RECORD_SLOTS_AT + 8 * (WIDE_SLOTS + WINDOW) };
+/* The records were written by another core: ask for them early. */
+enum { PREFETCH = 2048 };
 
 VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t at, struct batch *b)
 {
@@ -421,6 +423,7 @@ VECTOR size_t plans_run(struct decoder *d, const u8 *data, size_t size, size_t a
         const struct plan *plan = &plans[id];
         const u8 *slots = data + at + RECORD_SLOTS_AT;
         u32 end = 0;
+        __builtin_prefetch(data + at + PREFETCH);
         if (plan->slots != n)
             break; /* damage, or an exit not seen before: the careful path knows */
         if (__builtin_expect(plan->kind == PLAN_SMALL, 1))

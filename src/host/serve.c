@@ -291,6 +291,7 @@ void serve_begin(struct process *p)
         .no_link = p->run->stress.nolink,
         .no_ahead = p->run->stress.noahead,
         .all_gates = p->run->stress.gates,
+        .older = p->run->stress.older,
         .stay = p->run->stress.cold,
         .strict = p->run->stress.strict,
         .cache_size = p->run->stress.tinycache ? 256 << 10 : 0,

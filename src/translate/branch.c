@@ -41,6 +41,28 @@ static void emit_table_jmp(struct translator *t, struct emit *e)
     emit_bytes(e, jmp, sizeof jmp);
 }
 
+/* Where loop is quick, a target that is right takes no branch: taken ones cost the processor its memory of others. The way out is hidden
+ * in the constant of a move to r10, which is free. */
+static void emit_leave_unless_one(struct emit *e, u64 miss)
+{
+    const u8 loop[] = {0xe2, 3 + 2}; /* over the move and its opcode */
+    const u8 hide[] = {0x49, 0xba};  /* movabs r10, .. */
+    emit_bytes(e, loop, sizeof loop);
+    emit_move(e, RCX, R10);
+    emit_bytes(e, hide, sizeof hide);
+    emit_move(e, RCX, R10);
+    emit_jmp(e, miss);
+}
+
+static void emit_leave_unless_zero(struct emit *e, u64 miss)
+{
+    const u8 jrcxz[] = {0xe3, 3 + 5}; /* over the way out */
+    emit_bytes(e, jrcxz, sizeof jrcxz);
+    emit_move(e, RCX, R10);
+    emit_jmp(e, miss);
+    emit_move(e, RCX, R10);
+}
+
 /* Verify that the target is pc, leave to the guest if not, and restore the program's r10. A return
  * has left a cache address below the stack pointer, where the program has its return address: put
  * that back.
@@ -52,17 +74,16 @@ static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arriv
 {
     u64 miss = by == BY_RETURN ? t->config.guest.landing : t->config.guest.indirect;
     const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_TARGET + 2] */
-    const u8 lea[] = {0x8d, 0x89};              /* lea ecx, [rcx - (pc >> 16)] */
-    const u8 jrcxz[] = {0xe3, 3 + 5};           /* over the way out */
+    const u8 lea[] = {0x8d, 0x89};              /* lea ecx, [rcx - (pc >> 16)], or one more */
     emit_move(e, R10, RCX);
     emit_bytes(e, load, sizeof load);
     emit_32(e, T_TARGET + 2);
     emit_bytes(e, lea, sizeof lea);
-    emit_32(e, 0 - (u32)(pc >> 16));
-    emit_bytes(e, jrcxz, sizeof jrcxz);
-    emit_move(e, RCX, R10);
-    emit_jmp(e, miss);
-    emit_move(e, RCX, R10);
+    emit_32(e, t->has_quick_loop - (u32)(pc >> 16));
+    if (t->has_quick_loop)
+        emit_leave_unless_one(e, miss);
+    else
+        emit_leave_unless_zero(e, miss);
     if (by == BY_RETURN) {
         emit_imm(e, R10, pc);
         emit_store(e, R10, RSP, -8);

@@ -153,7 +153,7 @@ struct translator {
     size_t ahead_next;
     u32 ahead_budget; /* how many more to translate before the next request */
     struct translate_stats stats;
-    bool has_bmi2, has_avx512bw;
+    bool has_bmi2, has_avx512bw, has_quick_loop;
     bool is_full;           /* nothing more can be translated, ever */
     struct builder builder; /* the unit in the making */
     struct chained {

@@ -19,10 +19,12 @@ enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 
 static void detect_features(struct translator *t)
 {
     u32 a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+    if (t->config.older || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
         return;
     t->has_bmi2 = b & (1u << 8);
     t->has_avx512bw = b & (1u << 30);
+    __cpuid(0, a, b, c, d);
+    t->has_quick_loop = b == signature_AMD_ebx;
 }
 
 /* Two thirds of the cache are for unit bodies, the last for stubs. */

@@ -50,6 +50,7 @@ struct translate_config {
     bool no_link;   /* stress: every exit asks */
     bool no_ahead;  /* stress: translate only what is asked for */
     bool all_gates; /* stress: no link goes behind a gate */
+    bool older;     /* emit what runs on every processor */
     bool stay;      /* the record pointer stays in r11, also in units that name r11 */
     bool strict;    /* returns are jumps: no cache address is ever written to the program's stack */
     u32 cache_size; /* how much of the cache to use; 0 for all of it */

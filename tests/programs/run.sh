@@ -22,7 +22,7 @@ gait=$root/build/gait
 
 # The settings: words for GAIT_STRESS. Those that src/host/stress.def does not have (yet) are left out, and that is said.
 small=${SETTINGS:-plain tinybuf hot,tinybuf single,strict leave}
-all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar tinycache flush
+all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar older tinycache flush
     tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf}
 
 mode=small
