@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sources_init(struct sources *p, const struct trace *t)
+void sources_init(struct sources *p, const struct trace_module *modules, size_t n)
 {
-    *p = (struct sources){.trace = t};
+    *p = (struct sources){.modules = modules, .n_modules = n};
 }
 
 void sources_fini(struct sources *p)
@@ -29,10 +29,10 @@ static struct image *image_of(struct sources *p, const struct trace_module *m)
     return image;
 }
 
-static const struct trace_module *module_at(const struct trace *t, u32 process, u64 address)
+static const struct trace_module *module_at(const struct sources *p, u32 process, u64 address)
 {
-    for (size_t i = t->modules.n; i-- > 0;) {
-        const struct trace_module *m = &t->modules.v[i];
+    for (size_t i = p->n_modules; i-- > 0;) {
+        const struct trace_module *m = &p->modules[i];
         if (m->process == process && address >= m->start && address < m->end)
             return m;
     }
@@ -41,7 +41,7 @@ static const struct trace_module *module_at(const struct trace *t, u32 process, 
 
 struct source sources_find(struct sources *p, u32 process, u64 address)
 {
-    struct source x = {.module = module_at(p->trace, process, address), .offset = address};
+    struct source x = {.module = module_at(p, process, address), .offset = address};
     if (!x.module)
         return x;
     x.offset = address - x.module->start + x.module->offset;

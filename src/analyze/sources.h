@@ -9,12 +9,13 @@
 
 /* A file that modules were mapped from. */
 struct source_file {
-    const char *path, *build_id; /* the trace's */
+    const char *path, *build_id; /* the module's */
     struct image *image;
 };
 
 struct sources {
-    const struct trace *trace;
+    const struct trace_module *modules; /* in the order of time */
+    size_t n_modules;
     VEC(struct source_file) files;
 };
 
@@ -24,7 +25,7 @@ struct source {
     struct image_place at;
 };
 
-void sources_init(struct sources *p, const struct trace *t);
+void sources_init(struct sources *p, const struct trace_module *modules, size_t n);
 /* The place of an address in a process that has a memory of its own. Where modules of different times overlap, the
  * latest is taken. */
 struct source sources_find(struct sources *p, u32 process, u64 address);

@@ -379,7 +379,7 @@ static void find_paths(struct report *r)
         die("%s has no thread %u; it has %zu", t->store.path, r->thread, t->threads.n);
     if (paths_find(&r->paths, t, r->thread, r->longest, r->limit, &e))
         die("%s", e.text);
-    sources_init(&r->sources, t);
+    sources_init(&r->sources, t->modules.v, t->modules.n);
     r->known = calloc(MAX(t->units.n, 1ul), sizeof *r->known);
     check(r->known != NULL);
 }

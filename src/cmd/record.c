@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gait record: run a program from the code cache and write its trace. */
 #include "cmd/cmd.h"
-#include "host/host.h"
+#include "cmd/run.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_STATS };
 static const struct option options[] = {
@@ -82,22 +79,6 @@ static void print_stats(const struct run_result *r)
         fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
 }
 
-/* End as the program ended: the same status, or the same signal (without a core of ours). */
-static int end_like(int status)
-{
-    if (!WIFSIGNALED(status))
-        return WEXITSTATUS(status);
-    int sig = WTERMSIG(status);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    signal(sig, SIG_DFL);
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, sig);
-    sigprocmask(SIG_UNBLOCK, &one, NULL);
-    raise(sig);
-    return 128 + sig;
-}
-
 int cmd_record(int argc, char **argv)
 {
     struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
@@ -136,19 +117,6 @@ int cmd_record(int argc, char **argv)
         print_stats(&r);
     if (failed)
         die("%s", e.text);
-    if (r.stats.untraced && o.follow)
-        warn("%lu tasks ran untraced; gait info says which and why",
-             (unsigned long)r.stats.untraced);
-    if (r.stats.full)
-        warn("%lu processes went on untraced, because each had more code than the trace can number",
-             (unsigned long)r.stats.full);
-    if (r.stats.lost_buffers)
-        warn("%lu buffers of records (%lu bytes) were dropped because they could not be stored in "
-             "time; "
-             "without --overflow=drop the program waits",
-             (unsigned long)r.stats.lost_buffers, (unsigned long)r.stats.lost_bytes);
-    if (r.stats.stepped && r.refused)
-        warn("%lu instructions ran natively, and what they touched is not in the trace; first: %s",
-             (unsigned long)r.stats.stepped, r.why.text);
+    report_run(&o, &r);
     return end_like(r.status);
 }

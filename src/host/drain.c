@@ -29,8 +29,15 @@ static void count_batch(struct drain *d)
     n->records += b->n_records - d->decoder.unfinished;
 }
 
-/* Decode and count; and go on with a digest, unless that is NULL. */
-static void sink_decode(struct drain *d, const u8 *data, u32 size, struct digest *digest)
+/* Who looks at the events of a buffer; each may be NULL. */
+struct watchers {
+    struct digest *digest;
+    const struct analyst *analyst;
+    void *work;
+};
+
+/* Decode and count, and let them look. */
+static void sink_decode(struct drain *d, const u8 *data, u32 size, const struct watchers *w)
 {
     bool ended = false, continues = false;
     decoder_reset(&d->decoder);
@@ -42,10 +49,12 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size, struct digest
             d->undecodable = true;
             return;
         }
-        at += (u32)n;
         count_batch(d);
-        if (digest)
-            digest_batch(digest, d->decoder.table, d->batch, continues);
+        if (w->digest)
+            digest_batch(w->digest, d->decoder.table, d->batch, continues);
+        if (w->analyst)
+            w->analyst->batch(w->work, d->batch, data + at, continues, d->decoder.unfinished);
+        at += (u32)n;
         continues = d->decoder.unfinished;
     }
 }
@@ -67,7 +76,7 @@ static void sink_file(struct drain *d, const struct owner *o, const u8 *data, u3
     if (!t || d->undecodable)
         return;
     if (r->stress.digest)
-        sink_decode(d, data, size, &t->digest);
+        sink_decode(d, data, size, &(struct watchers){.digest = &t->digest});
     if (!t->pack)
         seal_open(p, t);
     d->undecodable = pack_records(t->pack, data, size, &d->decode_error) < 0;
@@ -82,14 +91,24 @@ static struct owner owner_of(const struct process *p, u32 i)
                           load_relaxed(&c->owner[i].pid)};
 }
 
-static void sink(struct drain *d, const struct owner *o, const u8 *data, u32 size)
+static void sink_analyst(struct drain *d, u64 turn, const u8 *data, u32 size)
+{
+    struct turns *t = d->process->turns;
+    struct watchers w = {.analyst = d->process->run->options->analyst, .work = turns_open(t)};
+    sink_decode(d, data, size, &w);
+    turns_close(t, turn, w.work);
+}
+
+static void sink(struct drain *d, u64 turn, const struct owner *o, const u8 *data, u32 size)
 {
     struct process *p = d->process;
     __atomic_fetch_add(&p->record_bytes, size, __ATOMIC_RELAXED);
     if (p->run->options->sink == SINK_decode)
-        sink_decode(d, data, size, NULL);
+        sink_decode(d, data, size, &(struct watchers){0});
     else if (p->run->options->sink == SINK_file)
         sink_file(d, o, data, size);
+    else if (p->run->options->sink == SINK_analyst)
+        sink_analyst(d, turn, data, size);
 }
 
 /* -- Buffers ---------------------------------------------------------------------------------- */
@@ -142,7 +161,7 @@ static bool drain_one(struct drain *d)
     }
     struct owner owner = owner_of(p, i);
     heat_look(p, buffer(p, i), used);
-    sink(d, &owner, buffer(p, i), used);
+    sink(d, turn, &owner, buffer(p, i), used);
     give_back(p, i, used);
     return true;
 }
@@ -189,7 +208,10 @@ static void *drain_main(void *drain)
 void drain_begin(struct process *p)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    p->n_drains = p->run->options->sink == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
+    enum sink s = p->run->options->sink;
+    p->n_drains = s == SINK_decode || s == SINK_analyst ? (u32)MAX(1, MIN(cores, 8)) : 1;
+    if (s == SINK_analyst)
+        p->turns = turns_new(p->run->options->analyst, p->number, translator_table(p->translator));
     p->drains = calloc(p->n_drains, sizeof *p->drains);
     check(p->drains != NULL);
     for (u32 i = 0; i < p->n_drains; i++) {
@@ -231,7 +253,7 @@ static void drain_rest(struct drain *d)
             continue;
         u32 used = used_part(buffer(p, i), p->buffer_size);
         if (used)
-            sink(d, &owner, buffer(p, i), used);
+            sink(d, p->taken++, &owner, buffer(p, i), used);
     }
 }
 
@@ -251,6 +273,8 @@ void drain_end(struct process *p)
         pthread_join(p->drains[i].thread, NULL);
     drain_rest(&p->drains[0]);
     seal_rest(p);
+    turns_free(p->turns, p->modules.v, p->modules.n);
+    p->turns = NULL;
     for (size_t i = 0; i < p->tracks.n; i++)
         p->run->result->digest += digest_of_thread(p->tracks.v[i].thread, &p->tracks.v[i].digest);
     for (u32 i = 0; i < p->n_drains; i++) {

@@ -5,12 +5,29 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "decode/decode.h"
 #include "decode/trace.h"
 #include "wire/wire.h"
 
 enum overflow { OVERFLOW_wait, OVERFLOW_drop };
 
-enum sink { SINK_drop, SINK_decode, SINK_file };
+enum sink { SINK_drop, SINK_decode, SINK_file, SINK_analyst };
+
+/* Somebody who wants the events while the program runs. Several threads work on buffers at once, each buffer in a work of its own; the
+ * works of a process are taken one at a time, in the order in which the buffers were filled. */
+struct analyst {
+    void *ctx;
+    /* A process begins; its table grows, and stays until the end. What is returned stands for the process below. */
+    void *(*begin)(void *ctx, u32 number, const struct unit_table *t);
+    void *(*open)(void *process); /* a work for a buffer */
+    /* A batch of it, decoded from these records; it may begin with the rest of the last one's last record, and end with one that goes
+     * on in the next. */
+    void (*batch)(void *work, const struct batch *b, const u8 *records, bool continues,
+                  bool unfinished);
+    void (*take)(void *process, void *work);
+    /* The process has ended; these were its modules. */
+    void (*end)(void *process, const struct trace_module *m, size_t n);
+};
 
 struct run_options {
     char **argv; /* the program and its arguments, NULL-terminated */
@@ -18,6 +35,7 @@ struct run_options {
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */
     const char *output;     /* for SINK_file */
+    const struct analyst *analyst; /* for SINK_analyst */
     bool follow;            /* trace the processes it makes, too */
 };
 
