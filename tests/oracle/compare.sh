@@ -32,6 +32,11 @@ case $1 in
 *) die "$1 is not an absolute path; gait and the judge must pass execve the same string" ;;
 esac
 
+# A judge that is older than its source judges by rules that no longer hold.
+if [ -z "${STEPPER-}" ]; then
+    MAKEFLAGS='' make -s -C "$root" build/oracle/stepper build/oracle/pin.so >&2 || die "cannot build the judge"
+fi
+
 work=$root/build/oracle/compare.$name
 rm -rf "$work"
 mkdir -p "$work/here" || exit 2
