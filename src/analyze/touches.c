@@ -102,22 +102,14 @@ void touches_counts(const struct touches *t, u64 *insns, u64 *refs)
 
 /* -- Records ----------------------------------------------------------------------------------- */
 
-static void touch_code(struct touches *t, const struct touch_insn *in)
+/* Each is written, and stays if it comes to another line: a branch would be mispredicted half of the time. */
+static inline struct touch *touch(struct touch *to, struct touch t, u32 log2, u64 *line)
 {
-    u64 first = in->pc >> t->code_log2, last = (in->pc + in->len - 1) >> t->code_log2;
-    if (first == t->code_line && last == t->code_line)
-        return;
-    t->code_line = last;
-    vec_push(&t->list, ((struct touch){in->pc, in->id, in->len}));
-}
-
-static void touch_data(struct touches *t, u64 address, u32 id, u32 size)
-{
-    u64 first = address >> t->data_log2, last = (address + size - 1) >> t->data_log2;
-    if (first == t->data_line && last == t->data_line)
-        return;
-    t->data_line = last;
-    vec_push(&t->list, ((struct touch){address, id, size}));
+    u64 first = t.address >> log2, last = (t.address + t.size - 1) >> log2;
+    bool stays = (first ^ *line) | (last ^ *line);
+    *to = t;
+    *line = last;
+    return to + stays;
 }
 
 /* What a record ran: the first instructions of a unit, those excepted that an earlier batch has shown. */
@@ -151,6 +143,9 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
     const struct touch_lines x = lines_of(t, r->unit);
     const struct touch_insn *in = t->lines.v + x.first, *end = in + x.n;
     const struct ref *refs = t->table->refs.v;
+    const u32 most = b->first[i + 1] - b->first[i] + x.n;
+    struct touch *to = vec_grow(&t->list, most);
+    u64 code_line = t->code_line, data_line = t->data_line;
     u32 shown = r->from;
     while (in < end && in->insn < r->from)
         in++;
@@ -162,17 +157,19 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
         }
         const struct ref *s = &refs[id];
         for (; in < end && in->insn <= s->insn; in++)
-            touch_code(t, in);
+            to = touch(to, (struct touch){in->pc, in->id, in->len}, t->code_log2, &code_line);
         if (!counted_by_exit(s) || r->partial)
             COUNT(&t->refs, id);
-        touch_data(t, b->addr[j], id, size ? size : s->size);
+        to = touch(to, (struct touch){b->addr[j], id, size ? size : s->size}, t->data_log2,
+                   &data_line);
         shown = s->insn + 1u;
     }
-    if (unfinished)
-        return shown;
-    for (; in < end && in->insn < r->insns; in++)
-        touch_code(t, in);
-    return r->insns;
+    for (; !unfinished && in < end && in->insn < r->insns; in++)
+        to = touch(to, (struct touch){in->pc, in->id, in->len}, t->code_log2, &code_line);
+    t->list.n = (size_t)(to - t->list.v);
+    t->code_line = code_line;
+    t->data_line = data_line;
+    return unfinished ? shown : r->insns;
 }
 
 static void count_record(struct touches *t, u32 id, const struct ran *r)
