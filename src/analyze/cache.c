@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulator. Most touches find their line where it was used last; the rest are searched for and moved to the front. */
+/* The simulator: of each set the lines in the order of their use, the latest first. */
 #include "analyze/cache.h"
 
+#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,10 @@ void cache_init(struct cache *c, const struct cache_shape shape[CACHE_LEVELS])
         *v = (struct cache_level_state){.sets = s->size / s->line / s->ways,
                                         .ways = s->ways,
                                         .log2 = (u32)__builtin_ctz(s->line)};
-        v->lines = calloc(v->sets * v->ways, sizeof *v->lines);
+        size_t bytes = ALIGN_UP(v->sets * v->ways * sizeof *v->lines, 64);
+        v->lines = aligned_alloc(64, bytes);
         check(v->lines != NULL);
+        memset(v->lines, 0, bytes);
     }
 }
 
@@ -49,32 +52,65 @@ void cache_memory_fini(struct cache_memory *m)
     vec_fini(&m->refs);
 }
 
+/* -- One set ------------------------------------------------------------------------------------ */
+
+#define VECTOR __attribute__((target("avx512f,avx512vl,bmi")))
+enum { VECTOR_WAYS = 8 };
+
 /* Move the line to the front of its set; was it there? */
-static __attribute__((noinline)) bool find_line(u64 *set, u32 ways, u64 line)
+static bool use_in_set(u64 *set, u32 ways, u64 line)
 {
-    u32 k = 1;
-    while (k < ways && set[k] != line)
+    u32 k = 0;
+    while (k < ways - 1 && set[k] != line)
         k++;
-    bool hit = k < ways;
-    memmove(set + 1, set, (hit ? k : ways - 1) * sizeof *set);
+    bool hit = set[k] == line;
+    for (; k; k--)
+        set[k] = set[k - 1];
     set[0] = line;
     return hit;
 }
 
-static inline bool use_line(const struct cache_level_state *v, u64 line)
+/* The same for a set of 8, which is a vector: no branch depends on where in it the line is. */
+static inline VECTOR bool use_in_vector(u64 *set, u64 line)
+{
+    static const u64 to_front[VECTOR_WAYS][VECTOR_WAYS] = {
+        {0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 2, 3, 4, 5, 6, 7}, {0, 0, 1, 3, 4, 5, 6, 7},
+        {0, 0, 1, 2, 4, 5, 6, 7}, {0, 0, 1, 2, 3, 5, 6, 7}, {0, 0, 1, 2, 3, 4, 6, 7},
+        {0, 0, 1, 2, 3, 4, 5, 7}, {0, 0, 1, 2, 3, 4, 5, 6},
+    };
+    __m512i v = _mm512_load_si512(set), it = _mm512_set1_epi64((s64)line);
+    u32 found = _mm512_cmpeq_epi64_mask(v, it);
+    u32 k = (u32)__builtin_ctz(found | 1 << (VECTOR_WAYS - 1));
+    v = _mm512_permutexvar_epi64(_mm512_loadu_si512(to_front[k]), v);
+    _mm512_store_si512(set, _mm512_mask_mov_epi64(v, 1, it));
+    return found;
+}
+
+static inline u64 *set_of(const struct cache_level_state *v, u64 line)
 {
     u64 set = v->sets & (v->sets - 1) ? line % v->sets : line & (v->sets - 1);
-    u64 *lines = v->lines + set * v->ways;
-    return lines[0] == line || find_line(lines, v->ways, line);
+    return v->lines + set * v->ways;
 }
+
+/* -- One touch ---------------------------------------------------------------------------------- */
 
 /* Lines are told apart by what stands above all addresses: never 0, so that no line is taken for an empty place. */
 static inline bool use(const struct cache_level_state *v, u64 owner, u64 address, u32 size)
 {
     u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
-    bool hit = use_line(v, first);
-    for (u64 line = first + 1; line <= last; line++)
-        hit &= use_line(v, line);
+    bool hit = true;
+    for (u64 line = first; line <= last; line++)
+        hit &= use_in_set(set_of(v, line), v->ways, line);
+    return hit;
+}
+
+static inline VECTOR bool use_vectors(const struct cache_level_state *v, u64 owner, u64 address,
+                                      u32 size)
+{
+    u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
+    bool hit = use_in_vector(set_of(v, first), first);
+    while (__builtin_expect(first++ != last, 0))
+        hit &= use_in_vector(set_of(v, first), first);
     return hit;
 }
 
@@ -103,12 +139,29 @@ static __attribute__((noinline)) void miss(const struct cache *c, struct cache_m
     x->last += !use(&c->level[CACHE_LL], owner, t->address, t->size);
 }
 
-void cache_take(struct cache *c, struct cache_memory *m, const struct touch *v, size_t n)
+static void take(struct cache *c, struct cache_memory *m, u64 owner, const struct touch *v, size_t n)
 {
-    const u64 owner = (m->number + 1) << 44;
     for (const struct touch *t = v; t < v + n; t++) {
         u32 level = t->id & TOUCH_CODE ? CACHE_I1 : CACHE_D1;
         if (!use(&c->level[level], owner, t->address, t->size))
             miss(c, m, owner, t);
     }
+}
+
+static VECTOR void take_vectors(struct cache *c, struct cache_memory *m, u64 owner,
+                                const struct touch *v, size_t n)
+{
+    const struct cache_level_state first[2] = {c->level[CACHE_D1], c->level[CACHE_I1]};
+    for (const struct touch *t = v; t < v + n; t++)
+        if (!use_vectors(&first[t->id / TOUCH_CODE], owner, t->address, t->size))
+            miss(c, m, owner, t);
+}
+
+void cache_take(struct cache *c, struct cache_memory *m, const struct touch *v, size_t n)
+{
+    const u64 owner = (m->number + 1) << 44;
+    bool are_vectors = c->level[CACHE_I1].ways == VECTOR_WAYS &&
+                       c->level[CACHE_D1].ways == VECTOR_WAYS &&
+                       __builtin_cpu_supports("avx512vl");
+    (are_vectors ? take_vectors : take)(c, m, owner, v, n);
 }
