@@ -94,6 +94,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
 	    -- export tests/export/run.py \
+	    -- cache tests/cache/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \
