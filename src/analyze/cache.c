@@ -108,7 +108,8 @@ static inline VECTOR bool use_vectors(const struct cache_level_state *v, u64 own
                                       u32 size)
 {
     u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
-    bool hit = use_in_vector(set_of(v, first), first);
+    u64 *set = set_of(v, first);
+    bool hit = set[0] == first || use_in_vector(set, first);
     while (__builtin_expect(first++ != last, 0))
         hit &= use_in_vector(set_of(v, first), first);
     return hit;

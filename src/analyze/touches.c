@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From batches to touches. The instructions at which a unit comes to another line are looked for once; a record then is a merge of
- * these with its references. */
+/* From batches to touches. What an exit touches, but for the addresses, is written down once; then a record is a walk along that. */
 #include "analyze/touches.h"
 #include "base/err.h"
 #include "wire/wire.h"
@@ -21,11 +20,11 @@ void touches_init(struct touches *t, const struct unit_table *table, u32 code_li
 void touches_fini(struct touches *t)
 {
     vec_fini(&t->list);
-    vec_fini(&t->lines);
+    vec_fini(&t->scripts);
+    vec_fini(&t->steps);
     vec_fini(&t->executed);
     vec_fini(&t->insns);
     vec_fini(&t->refs);
-    free(t->units);
 }
 
 void touches_reset(struct touches *t)
@@ -34,47 +33,20 @@ void touches_reset(struct touches *t)
     t->shown = 0;
 }
 
-/* -- Units ------------------------------------------------------------------------------------- */
-
-static void add_lines(struct touches *t, struct touch_lines *to, const struct unit *u)
-{
-    u64 line = (u64)NO_LINE;
-    to->first = (u32)t->lines.n;
-    for (u32 i = 0; i < u->n_insns; i++) {
-        const struct unit_insn *in = &t->table->insns.v[u->insn0 + i];
-        u64 first = in->pc >> t->code_log2, last = (in->pc + in->len - 1) >> t->code_log2;
-        if (first != line || last != line)
-            vec_push(&t->lines, ((struct touch_insn){in->pc, (u->insn0 + i) | TOUCH_CODE, (u16)i, in->len}));
-        line = last;
-    }
-    to->n = (u32)t->lines.n - to->first;
-}
-
-static struct touch_lines lines_of(struct touches *t, u32 unit)
-{
-    if (unit >= t->n_units) {
-        size_t n = MAX(2 * t->n_units, (size_t)unit + 1024);
-        t->units = realloc(t->units, n * sizeof *t->units);
-        check(t->units != NULL);
-        memset(t->units + t->n_units, 0, (n - t->n_units) * sizeof *t->units);
-        t->n_units = n;
-    }
-    struct touch_lines *x = &t->units[unit];
-    if (!x->n)
-        add_lines(t, x, &t->table->units.v[unit]);
-    return *x;
-}
-
 /* -- Counts ------------------------------------------------------------------------------------ */
 
-/* v[i] of an array that grows with the table. */
-#define COUNT(vec, i)                                                          \
-    do {                                                                       \
-        if ((i) >= (vec)->n) {                                                 \
-            size_t more_ = (size_t)(i) + 4096 - (vec)->n;                      \
-            memset(vec_grow(vec, more_), 0, more_ * sizeof *(vec)->v);         \
-        }                                                                      \
-        (vec)->v[i]++;                                                         \
+/* Let an array that grows with the table have an element i. */
+#define REACH(vec, i)                                                  \
+    do {                                                               \
+        if ((i) >= (vec)->n) {                                         \
+            size_t more_ = (size_t)(i) + 4096 - (vec)->n;              \
+            memset(vec_grow(vec, more_), 0, more_ * sizeof *(vec)->v); \
+        }                                                              \
+    } while (0)
+#define COUNT(vec, i)    \
+    do {                 \
+        REACH(vec, i);   \
+        (vec)->v[i]++;   \
     } while (0)
 
 static bool counted_by_exit(const struct ref *r)
@@ -100,7 +72,44 @@ void touches_counts(const struct touches *t, u64 *insns, u64 *refs)
         refs[j] += t->refs.v[j];
 }
 
-/* -- Records ----------------------------------------------------------------------------------- */
+/* -- Scripts ------------------------------------------------------------------------------------ */
+
+static void script_insn(struct touches *t, u32 id, u64 *line)
+{
+    const struct unit_insn *in = &t->table->insns.v[id];
+    u64 first = in->pc >> t->code_log2, last = (in->pc + in->len - 1) >> t->code_log2;
+    if (first != *line || last != *line)
+        vec_push(&t->steps, ((struct touch_step){in->pc, id | TOUCH_CODE, in->len}));
+    *line = last;
+}
+
+static void write_script(struct touches *t, struct touch_script *s, const struct unit_exit *x)
+{
+    const struct unit *u = &t->table->units.v[x->unit];
+    const struct ref *r = &t->table->refs.v[u->ref0];
+    u64 line = (u64)NO_LINE;
+    u32 j = 0;
+    *s = (struct touch_script){.first = (u32)t->steps.n, .known = true, .plain = true};
+    for (u32 i = 0; i < x->insns; i++) {
+        script_insn(t, u->insn0 + i, &line);
+        for (; j < x->refs && r[j].insn == i; j++) {
+            s->plain &= counted_by_exit(&r[j]);
+            vec_push(&t->steps, ((struct touch_step){0, u->ref0 + j, r[j].size}));
+        }
+    }
+    s->n = (u32)t->steps.n - s->first;
+}
+
+static const struct touch_script *script_of(struct touches *t, u32 exit)
+{
+    REACH(&t->scripts, exit);
+    struct touch_script *s = &t->scripts.v[exit];
+    if (!s->known)
+        write_script(t, s, &t->table->exits.v[exit]);
+    return s;
+}
+
+/* -- Records ------------------------------------------------------------------------------------ */
 
 /* Each is written, and stays if it comes to another line: a branch would be mispredicted half of the time. */
 static inline struct touch *touch(struct touch *to, struct touch t, u32 log2, u64 *line)
@@ -110,6 +119,23 @@ static inline struct touch *touch(struct touch *to, struct touch t, u32 log2, u6
     *to = t;
     *line = last;
     return to + stays;
+}
+
+/* A whole record of a plain exit, with the addresses of its references. */
+static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
+{
+    const struct touch_step *step = t->steps.v + s->first, *end = step + s->n;
+    const u32 code_log2 = t->code_log2, data_log2 = t->data_log2;
+    struct touch *to = vec_grow(&t->list, s->n);
+    u64 code_line = t->code_line, data_line = t->data_line;
+    for (; step < end; step++)
+        if (step->pc)
+            to = touch(to, (struct touch){step->pc, step->id, step->size}, code_log2, &code_line);
+        else
+            to = touch(to, (struct touch){*address++, step->id, step->size}, data_log2, &data_line);
+    t->list.n = (size_t)(to - t->list.v);
+    t->code_line = code_line;
+    t->data_line = data_line;
 }
 
 /* What a record ran: the first instructions of a unit, those excepted that an earlier batch has shown. */
@@ -136,40 +162,44 @@ static bool what_ran(const struct touches *t, const struct batch *b, const u8 *r
     return true;
 }
 
-/* The references of record i, each behind the lines of code up to its instruction; how many instructions were shown. */
+static void touch_insns(struct touches *t, u32 id, u32 n)
+{
+    for (u32 i = id; i < id + n; i++) {
+        const struct unit_insn *in = &t->table->insns.v[i];
+        struct touch *to = vec_grow(&t->list, 1);
+        to = touch(to, (struct touch){in->pc, i | TOUCH_CODE, in->len}, t->code_log2, &t->code_line);
+        t->list.n = (size_t)(to - t->list.v);
+    }
+}
+
+/* Any other: the references of record i, each behind the instructions up to its own; how many instructions were shown. */
 static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const struct ran *r,
                         bool unfinished)
 {
-    const struct touch_lines x = lines_of(t, r->unit);
-    const struct touch_insn *in = t->lines.v + x.first, *end = in + x.n;
-    const struct ref *refs = t->table->refs.v;
-    const u32 most = b->first[i + 1] - b->first[i] + x.n;
-    struct touch *to = vec_grow(&t->list, most);
-    u64 code_line = t->code_line, data_line = t->data_line;
+    const struct unit_table *x = t->table;
+    const u32 insn0 = x->units.v[r->unit].insn0;
     u32 shown = r->from;
-    while (in < end && in->insn < r->from)
-        in++;
     for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
         u32 id = b->ref[j], size = 0;
         if (id & BATCH_ODD) {
             size = b->odd[id & ~BATCH_ODD].size;
             id = b->odd[id & ~BATCH_ODD].ref;
         }
-        const struct ref *s = &refs[id];
-        for (; in < end && in->insn <= s->insn; in++)
-            to = touch(to, (struct touch){in->pc, in->id, in->len}, t->code_log2, &code_line);
+        const struct ref *s = &x->refs.v[id];
+        if (s->insn >= shown)
+            touch_insns(t, insn0 + shown, s->insn + 1u - shown);
+        shown = MAX(shown, s->insn + 1u);
         if (!counted_by_exit(s) || r->partial)
             COUNT(&t->refs, id);
+        struct touch *to = vec_grow(&t->list, 1);
         to = touch(to, (struct touch){b->addr[j], id, size ? size : s->size}, t->data_log2,
-                   &data_line);
-        shown = s->insn + 1u;
+                   &t->data_line);
+        t->list.n = (size_t)(to - t->list.v);
     }
-    for (; !unfinished && in < end && in->insn < r->insns; in++)
-        to = touch(to, (struct touch){in->pc, in->id, in->len}, t->code_log2, &code_line);
-    t->list.n = (size_t)(to - t->list.v);
-    t->code_line = code_line;
-    t->data_line = data_line;
-    return unfinished ? shown : r->insns;
+    if (unfinished || shown >= r->insns)
+        return shown;
+    touch_insns(t, insn0 + shown, r->insns - shown);
+    return r->insns;
 }
 
 static void count_record(struct touches *t, u32 id, const struct ran *r)
@@ -191,6 +221,14 @@ void touches_add(struct touches *t, const struct batch *b, const u8 *records, bo
         bool goes_on = unfinished && i + 1 == b->n_records;
         if (!what_ran(t, b, records, i, &r))
             continue;
+        if (!r.partial && !goes_on && !(i == 0 && continues)) {
+            const struct touch_script *s = script_of(t, b->exit[i] - FIRST_EXIT_ID);
+            if (s->plain) {
+                run_script(t, s, b->addr + b->first[i]);
+                count_record(t, b->exit[i], &r);
+                continue;
+            }
+        }
         r.from = i == 0 && continues ? t->shown : 0;
         u32 shown = touch_record(t, b, i, &r, goes_on);
         t->shown = goes_on ? shown : 0;

@@ -16,28 +16,31 @@ struct touch {
 };
 #define TOUCH_CODE 0x80000000u
 
-/* An instruction that is not in the same line as the one before it in its unit. */
-struct touch_insn {
-    u64 pc;
-    u32 id;
-    u16 insn;
-    u8 len;
+/* What a record of an exit touches, in order: an instruction that is not in the same line as the one before it, or a reference, whose
+ * address is the record's. */
+struct touch_step {
+    u64 pc; /* 0: a reference */
+    u32 id, size;
+};
+
+/* The steps of an exit; only of one that was seen, and has no references of special forms: these have as many events as it
+ * happens. */
+struct touch_script {
+    u32 first, n;
+    bool known, plain;
 };
 
 /* One producer of touches, of one unit table. */
 struct touches {
     const struct unit_table *table;
-    u32 code_log2, data_log2;        /* sizes of a line of code and of data */
-    u64 code_line, data_line;        /* touched last */
-    u32 shown;                       /* instructions of an unfinished record that were seen to */
-    VEC(struct touch) list;          /* in order; taken and emptied by the consumer */
-    VEC(struct touch_insn) lines;    /* by unit: */
-    struct touch_lines {
-        u32 first, n; /* n is 0 until it was looked at */
-    } * units;
-    size_t n_units;
-    VEC(u64) executed;           /* by exit: how often it was passed */
-    VEC(u64) insns, refs;        /* by number in the table: what executed does not tell, of partial records and special forms */
+    u32 code_log2, data_log2; /* sizes of a line of code and of data */
+    u64 code_line, data_line; /* touched last */
+    u32 shown;                /* instructions of an unfinished record that were seen to */
+    VEC(struct touch) list;   /* in order; taken and emptied by the consumer */
+    VEC(struct touch_script) scripts; /* by exit */
+    VEC(struct touch_step) steps;
+    VEC(u64) executed;    /* by exit: how often it was passed */
+    VEC(u64) insns, refs; /* by number in the table: what executed does not tell, of partial records and special forms */
     u64 instructions, loads, stores, modifies;
 };
 
