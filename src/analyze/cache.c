@@ -104,17 +104,6 @@ static inline bool use(const struct cache_level_state *v, u64 owner, u64 address
     return hit;
 }
 
-static inline VECTOR bool use_vectors(const struct cache_level_state *v, u64 owner, u64 address,
-                                      u32 size)
-{
-    u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
-    u64 *set = set_of(v, first);
-    bool hit = set[0] == first || use_in_vector(set, first);
-    while (__builtin_expect(first++ != last, 0))
-        hit &= use_in_vector(set_of(v, first), first);
-    return hit;
-}
-
 static struct cache_misses *misses_of(struct cache_memory *m, u32 id)
 {
     u32 i = id & ~TOUCH_CODE;
@@ -149,10 +138,37 @@ static void take(struct cache *c, struct cache_memory *m, u64 owner, const struc
     }
 }
 
+/* A first level whose sets are vectors, as many as a power of two. */
+struct vectors {
+    u64 *lines, mask;
+    u32 log2;
+};
+
+static struct vectors vectors_of(const struct cache_level_state *v)
+{
+    return (struct vectors){v->lines, v->sets - 1, v->log2};
+}
+
+static bool are_vectors(const struct cache_level_state *v)
+{
+    return v->ways == VECTOR_WAYS && !(v->sets & (v->sets - 1));
+}
+
+static inline VECTOR bool use_vectors(const struct vectors *v, u64 owner, u64 address, u32 size)
+{
+    u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
+    u64 *set = v->lines + (first & v->mask) * VECTOR_WAYS;
+    bool hit = set[0] == first || use_in_vector(set, first);
+    while (__builtin_expect(first++ != last, 0))
+        hit &= use_in_vector(v->lines + (first & v->mask) * VECTOR_WAYS, first);
+    return hit;
+}
+
 static VECTOR void take_vectors(struct cache *c, struct cache_memory *m, u64 owner,
                                 const struct touch *v, size_t n)
 {
-    const struct cache_level_state first[2] = {c->level[CACHE_D1], c->level[CACHE_I1]};
+    const struct vectors first[2] = {vectors_of(&c->level[CACHE_D1]),
+                                     vectors_of(&c->level[CACHE_I1])};
     for (const struct touch *t = v; t < v + n; t++)
         if (!use_vectors(&first[t->id / TOUCH_CODE], owner, t->address, t->size))
             miss(c, m, owner, t);
@@ -161,8 +177,7 @@ static VECTOR void take_vectors(struct cache *c, struct cache_memory *m, u64 own
 void cache_take(struct cache *c, struct cache_memory *m, const struct touch *v, size_t n)
 {
     const u64 owner = (m->number + 1) << 44;
-    bool are_vectors = c->level[CACHE_I1].ways == VECTOR_WAYS &&
-                       c->level[CACHE_D1].ways == VECTOR_WAYS &&
-                       __builtin_cpu_supports("avx512vl");
-    (are_vectors ? take_vectors : take)(c, m, owner, v, n);
+    bool vectors = are_vectors(&c->level[CACHE_I1]) && are_vectors(&c->level[CACHE_D1]) &&
+                   __builtin_cpu_supports("avx512vl");
+    (vectors ? take_vectors : take)(c, m, owner, v, n);
 }

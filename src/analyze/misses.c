@@ -35,23 +35,29 @@ struct misses_memory *misses_begin(struct misses *m, u32 number, const struct un
     x->misses = m;
     x->table = t;
     x->missed.number = number;
+    check(pthread_mutex_init(&x->lock, NULL) == 0);
     return x;
+}
+
+static struct touch_sets sets_of(const struct cache *c, enum cache_level level)
+{
+    return (struct touch_sets){c->level[level].sets, c->shape[level].line};
 }
 
 struct touches *misses_open(struct misses_memory *x)
 {
     struct misses *m = x->misses;
     struct touches *t;
-    pthread_mutex_lock(&m->lock);
+    pthread_mutex_lock(&x->lock);
     if (x->free.n) {
         t = x->free.v[--x->free.n];
         touches_reset(t);
     } else {
         t = zeros(1, sizeof *t);
-        touches_init(t, x->table, m->cache.shape[CACHE_I1].line, m->cache.shape[CACHE_D1].line);
+        touches_init(t, x->table, sets_of(&m->cache, CACHE_I1), sets_of(&m->cache, CACHE_D1));
         vec_push(&x->all, t);
     }
-    pthread_mutex_unlock(&m->lock);
+    pthread_mutex_unlock(&x->lock);
     return t;
 }
 
@@ -60,9 +66,11 @@ void misses_take(struct misses_memory *x, struct touches *t)
     struct misses *m = x->misses;
     pthread_mutex_lock(&m->lock);
     cache_take(&m->cache, &x->missed, t->list.v, t->list.n);
-    t->list.n = 0;
-    vec_push(&x->free, t);
     pthread_mutex_unlock(&m->lock);
+    t->list.n = 0;
+    pthread_mutex_lock(&x->lock);
+    vec_push(&x->free, t);
+    pthread_mutex_unlock(&x->lock);
 }
 
 /* -- Rows -------------------------------------------------------------------------------------- */
@@ -115,6 +123,7 @@ void misses_end(struct misses_memory *x)
     vec_fini(&x->all);
     vec_fini(&x->free);
     cache_memory_fini(&x->missed);
+    pthread_mutex_destroy(&x->lock);
     free(ran);
     free(made);
     free(x);

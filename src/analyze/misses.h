@@ -30,7 +30,7 @@ struct misses_row {
 
 struct misses {
     struct cache cache;
-    pthread_mutex_t lock; /* guards all of it, but for touches that are open */
+    pthread_mutex_t lock; /* guards all of it: memories take their turns */
     VEC(struct misses_row) rows;
     void *owner; /* whoever made it, for himself */
 };
@@ -39,6 +39,7 @@ struct misses_memory {
     struct misses *misses;
     const struct unit_table *table;
     struct cache_memory missed;
+    pthread_mutex_t lock; /* guards what follows */
     VEC(struct touches *) free, all;
 };
 

@@ -9,11 +9,19 @@
 
 enum { NO_LINE = -1 };
 
-void touches_init(struct touches *t, const struct unit_table *table, u32 code_line, u32 data_line)
+/* Lines of the same set are in the same place of the filter; without a power of two, all are. */
+static void filter_init(struct touch_filter *f, struct touch_sets s)
 {
-    *t = (struct touches){.table = table,
-                          .code_log2 = (u32)__builtin_ctz(code_line),
-                          .data_log2 = (u32)__builtin_ctz(data_line)};
+    f->mask = s.sets & (s.sets - 1) ? 0 : MIN(s.sets, (u64)FILTER_LIMIT) - 1;
+    f->log2 = (u32)__builtin_ctz(s.line);
+}
+
+void touches_init(struct touches *t, const struct unit_table *table, struct touch_sets code,
+                  struct touch_sets data)
+{
+    *t = (struct touches){.table = table};
+    filter_init(&t->code, code);
+    filter_init(&t->data, data);
     touches_reset(t);
 }
 
@@ -29,7 +37,8 @@ void touches_fini(struct touches *t)
 
 void touches_reset(struct touches *t)
 {
-    t->code_line = t->data_line = (u64)NO_LINE;
+    memset(t->code.line, NO_LINE, (t->code.mask + 1) * sizeof t->code.line[0]);
+    memset(t->data.line, NO_LINE, (t->data.mask + 1) * sizeof t->data.line[0]);
     t->shown = 0;
 }
 
@@ -77,7 +86,7 @@ void touches_counts(const struct touches *t, u64 *insns, u64 *refs)
 static void script_insn(struct touches *t, u32 id, u64 *line)
 {
     const struct unit_insn *in = &t->table->insns.v[id];
-    u64 first = in->pc >> t->code_log2, last = (in->pc + in->len - 1) >> t->code_log2;
+    u64 first = in->pc >> t->code.log2, last = (in->pc + in->len - 1) >> t->code.log2;
     if (first != *line || last != *line)
         vec_push(&t->steps, ((struct touch_step){in->pc, id | TOUCH_CODE, in->len}));
     *line = last;
@@ -111,13 +120,22 @@ static const struct touch_script *script_of(struct touches *t, u32 exit)
 
 /* -- Records ------------------------------------------------------------------------------------ */
 
-/* Each is written, and stays if it comes to another line: a branch would be mispredicted half of the time. */
-static inline struct touch *touch(struct touch *to, struct touch t, u32 log2, u64 *line)
+static bool touch_line(struct touch_filter *f, u64 line)
 {
-    u64 first = t.address >> log2, last = (t.address + t.size - 1) >> log2;
-    bool stays = (first ^ *line) | (last ^ *line);
+    u64 *latest = &f->line[line & f->mask];
+    bool differs = *latest != line;
+    *latest = line;
+    return differs;
+}
+
+/* Each is written, and stays if it comes to another line: a branch would often be mispredicted. */
+static inline struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f)
+{
+    u64 line = t.address >> f->log2, last = (t.address + t.size - 1) >> f->log2;
+    bool stays = touch_line(f, line);
+    while (__builtin_expect(line++ != last, 0))
+        stays |= touch_line(f, line);
     *to = t;
-    *line = last;
     return to + stays;
 }
 
@@ -125,17 +143,19 @@ static inline struct touch *touch(struct touch *to, struct touch t, u32 log2, u6
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
     const struct touch_step *step = t->steps.v + s->first, *end = step + s->n;
-    const u32 code_log2 = t->code_log2, data_log2 = t->data_log2;
     struct touch *to = vec_grow(&t->list, s->n);
-    u64 code_line = t->code_line, data_line = t->data_line;
     for (; step < end; step++)
         if (step->pc)
-            to = touch(to, (struct touch){step->pc, step->id, step->size}, code_log2, &code_line);
+            to = touch(to, (struct touch){step->pc, step->id, step->size}, &t->code);
         else
-            to = touch(to, (struct touch){*address++, step->id, step->size}, data_log2, &data_line);
+            to = touch(to, (struct touch){*address++, step->id, step->size}, &t->data);
     t->list.n = (size_t)(to - t->list.v);
-    t->code_line = code_line;
-    t->data_line = data_line;
+}
+
+static void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
+{
+    struct touch *to = vec_grow(&t->list, 1);
+    t->list.n = (size_t)(touch(to, x, f) - t->list.v);
 }
 
 /* What a record ran: the first instructions of a unit, those excepted that an earlier batch has shown. */
@@ -166,9 +186,7 @@ static void touch_insns(struct touches *t, u32 id, u32 n)
 {
     for (u32 i = id; i < id + n; i++) {
         const struct unit_insn *in = &t->table->insns.v[i];
-        struct touch *to = vec_grow(&t->list, 1);
-        to = touch(to, (struct touch){in->pc, i | TOUCH_CODE, in->len}, t->code_log2, &t->code_line);
-        t->list.n = (size_t)(to - t->list.v);
+        touch_one(t, (struct touch){in->pc, i | TOUCH_CODE, in->len}, &t->code);
     }
 }
 
@@ -191,10 +209,7 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
         shown = MAX(shown, s->insn + 1u);
         if (!counted_by_exit(s) || r->partial)
             COUNT(&t->refs, id);
-        struct touch *to = vec_grow(&t->list, 1);
-        to = touch(to, (struct touch){b->addr[j], id, size ? size : s->size}, t->data_log2,
-                   &t->data_line);
-        t->list.n = (size_t)(to - t->list.v);
+        touch_one(t, (struct touch){b->addr[j], id, size ? size : s->size}, &t->data);
     }
     if (unfinished || shown >= r->insns)
         return shown;

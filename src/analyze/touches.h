@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a processor's caches see of the events: every line of code and of data that is touched, in the order of the program.
  *
- * A touch of the line that the one before it of the same kind touched is left out: it hits, and changes no cache that keeps the latest
- * line as such. So there are about half as many touches as references, and far fewer than instructions. */
+ * A touch of the line that was the last one touched in its set is left out: it hits, and changes no cache that keeps the latest line
+ * of a set as such. So there are far fewer touches than references and instructions. */
 #ifndef TOUCHES_H
 #define TOUCHES_H
 
@@ -30,13 +30,20 @@ struct touch_script {
     bool known, plain;
 };
 
+/* Which line was touched last, for each set of a cache, or for some sets together. */
+enum { FILTER_LIMIT = 1024 };
+struct touch_filter {
+    u64 line[FILTER_LIMIT];
+    u64 mask;
+    u32 log2; /* of a line's size */
+};
+
 /* One producer of touches, of one unit table. */
 struct touches {
     const struct unit_table *table;
-    u32 code_log2, data_log2; /* sizes of a line of code and of data */
-    u64 code_line, data_line; /* touched last */
-    u32 shown;                /* instructions of an unfinished record that were seen to */
-    VEC(struct touch) list;   /* in order; taken and emptied by the consumer */
+    struct touch_filter code, data;
+    u32 shown;              /* instructions of an unfinished record that were seen to */
+    VEC(struct touch) list; /* in order; taken and emptied by the consumer */
     VEC(struct touch_script) scripts; /* by exit */
     VEC(struct touch_step) steps;
     VEC(u64) executed;    /* by exit: how often it was passed */
@@ -44,7 +51,13 @@ struct touches {
     u64 instructions, loads, stores, modifies;
 };
 
-void touches_init(struct touches *t, const struct unit_table *table, u32 code_line, u32 data_line);
+/* For caches of so many sets, with lines of so many bytes, a power of two. */
+struct touch_sets {
+    u64 sets;
+    u32 line;
+};
+void touches_init(struct touches *t, const struct unit_table *table, struct touch_sets code,
+                  struct touch_sets data);
 void touches_fini(struct touches *t);
 /* Nothing is known of what came before: another buffer follows. */
 void touches_reset(struct touches *t);
