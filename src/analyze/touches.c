@@ -179,7 +179,8 @@ static bool what_ran(const struct touches *t, const struct batch *b, const u8 *r
     memcpy(&slot, records + b->record_at[i] + RECORD_SLOTS_AT, 8);
     struct partial p = partial_of(slot);
     *r = (struct ran){.unit = p.unit, .insns = p.insns, .partial = true};
-    return true;
+    /* A live program may have changed it since it was decoded. */
+    return p.unit < load_acquire(&t->table->units.n) && p.insns <= t->table->units.v[p.unit].n_insns;
 }
 
 static void touch_insns(struct touches *t, u32 id, u32 n)
@@ -228,30 +229,37 @@ static void count_record(struct touches *t, u32 id, const struct ran *r)
         COUNT(&t->insns, insn0 + k);
 }
 
+/* Most records are whole, and of an exit whose script says it all. */
+static bool add_plain(struct touches *t, const struct batch *b, u32 i)
+{
+    u32 id = b->exit[i];
+    const struct touch_script *s = id >= FIRST_EXIT_ID ? script_of(t, id - FIRST_EXIT_ID) : NULL;
+    if (!s || !s->plain)
+        return false;
+    run_script(t, s, b->addr + b->first[i]);
+    COUNT(&t->executed, id - FIRST_EXIT_ID);
+    return true;
+}
+
+static void add_any(struct touches *t, const struct batch *b, u32 i, const u8 *records,
+                    bool continues, bool unfinished)
+{
+    struct ran r;
+    if (!what_ran(t, b, records, i, &r))
+        return;
+    r.from = continues ? t->shown : 0;
+    u32 shown = touch_record(t, b, i, &r, unfinished);
+    t->shown = unfinished ? shown : 0;
+    if (!unfinished)
+        count_record(t, b->exit[i], &r);
+}
+
 void touches_add(struct touches *t, const struct batch *b, const u8 *records, bool continues,
                  bool unfinished)
 {
     for (u32 i = 0; i < b->n_records; i++) {
-        struct ran r;
-        bool goes_on = unfinished && i + 1 == b->n_records;
-        if (!what_ran(t, b, records, i, &r))
-            continue;
-        if (!r.partial && !goes_on && !(i == 0 && continues)) {
-            const struct touch_script *s = script_of(t, b->exit[i] - FIRST_EXIT_ID);
-            if (s->plain) {
-                run_script(t, s, b->addr + b->first[i]);
-                count_record(t, b->exit[i], &r);
-                continue;
-            }
-        }
-        r.from = i == 0 && continues ? t->shown : 0;
-        u32 shown = touch_record(t, b, i, &r, goes_on);
-        t->shown = goes_on ? shown : 0;
-        if (!goes_on)
-            count_record(t, b->exit[i], &r);
+        bool begun = continues && i == 0, goes_on = unfinished && i + 1 == b->n_records;
+        if (begun || goes_on || !add_plain(t, b, i))
+            add_any(t, b, i, records, begun, goes_on);
     }
-    t->instructions += b->insns;
-    t->loads += b->loads;
-    t->stores += b->stores;
-    t->modifies += b->modifies;
 }

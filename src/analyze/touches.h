@@ -48,7 +48,6 @@ struct touches {
     VEC(struct touch_step) steps;
     VEC(u64) executed;    /* by exit: how often it was passed */
     VEC(u64) insns, refs; /* by number in the table: what executed does not tell, of partial records and special forms */
-    u64 instructions, loads, stores, modifies;
 };
 
 /* For caches of so many sets, with lines of so many bytes, a power of two. */
