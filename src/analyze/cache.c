@@ -159,8 +159,10 @@ static inline VECTOR bool use_vectors(const struct vectors *v, u64 owner, u64 ad
     u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
     u64 *set = v->lines + (first & v->mask) * VECTOR_WAYS;
     bool hit = set[0] == first || use_in_vector(set, first);
-    while (__builtin_expect(first++ != last, 0))
+    while (__builtin_expect(first < last, 0)) {
+        first++;
         hit &= use_in_vector(v->lines + (first & v->mask) * VECTOR_WAYS, first);
+    }
     return hit;
 }
 

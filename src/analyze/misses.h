@@ -5,7 +5,7 @@
  *     for each memory: x = misses_begin(m, number, table);
  *         for each buffer or batch: t = misses_open(x); touches_add(t, ..); misses_take(x, t);
  *         misses_end(x);
- *     misses_rows(m);                       sorted by process and pc
+ *     misses_sort(m);                       then misses.rows are by process and pc
  *
  * Touches can be made by several threads at once; those of a memory are taken in the order of the program. */
 #ifndef MISSES_H

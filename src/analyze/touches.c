@@ -133,8 +133,8 @@ static inline struct touch *touch(struct touch *to, struct touch t, struct touch
 {
     u64 line = t.address >> f->log2, last = (t.address + t.size - 1) >> f->log2;
     bool stays = touch_line(f, line);
-    while (__builtin_expect(line++ != last, 0))
-        stays |= touch_line(f, line);
+    while (__builtin_expect(line < last, 0)) /* an address from a file may wrap around: then there is no other line */
+        stays |= touch_line(f, ++line);
     *to = t;
     return to + stays;
 }
@@ -196,7 +196,7 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
                         bool unfinished)
 {
     const struct unit_table *x = t->table;
-    const u32 insn0 = x->units.v[r->unit].insn0;
+    const u32 insn0 = x->units.v[r->unit].insn0, n_insns = x->units.v[r->unit].n_insns;
     u32 shown = r->from;
     for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
         u32 id = b->ref[j], size = 0;
@@ -205,6 +205,8 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
             id = b->odd[id & ~BATCH_ODD].ref;
         }
         const struct ref *s = &x->refs.v[id];
+        if (s->insn >= n_insns) /* not this unit's: a live program has changed its partial record */
+            break;
         if (s->insn >= shown)
             touch_insns(t, insn0 + shown, s->insn + 1u - shown);
         shown = MAX(shown, s->insn + 1u);
