@@ -107,18 +107,12 @@ static inline bool use(const struct cache_level_state *v, u64 owner, u64 address
 static struct cache_misses *misses_of(struct cache_memory *m, u32 id)
 {
     u32 i = id & ~TOUCH_CODE;
-#define AT(vec)                                                          \
-    do {                                                                 \
-        if (i >= (vec)->n) {                                             \
-            size_t more_ = (size_t)i + 4096 - (vec)->n;                  \
-            memset(vec_grow(vec, more_), 0, more_ * sizeof *(vec)->v);   \
-        }                                                                \
-        return &(vec)->v[i];                                             \
-    } while (0)
-    if (id & TOUCH_CODE)
-        AT(&m->insns);
-    AT(&m->refs);
-#undef AT
+    if (id & TOUCH_CODE) {
+        vec_reach(&m->insns, i);
+        return &m->insns.v[i];
+    }
+    vec_reach(&m->refs, i);
+    return &m->refs.v[i];
 }
 
 static __attribute__((noinline)) void miss(const struct cache *c, struct cache_memory *m,

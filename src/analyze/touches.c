@@ -44,18 +44,10 @@ void touches_reset(struct touches *t)
 
 /* -- Counts ------------------------------------------------------------------------------------ */
 
-/* Let an array that grows with the table have an element i. */
-#define REACH(vec, i)                                                  \
-    do {                                                               \
-        if ((i) >= (vec)->n) {                                         \
-            size_t more_ = (size_t)(i) + 4096 - (vec)->n;              \
-            memset(vec_grow(vec, more_), 0, more_ * sizeof *(vec)->v); \
-        }                                                              \
-    } while (0)
-#define COUNT(vec, i)    \
-    do {                 \
-        REACH(vec, i);   \
-        (vec)->v[i]++;   \
+#define COUNT(vec, i)      \
+    do {                   \
+        vec_reach(vec, i); \
+        (vec)->v[i]++;     \
     } while (0)
 
 static bool counted_by_exit(const struct ref *r)
@@ -111,7 +103,7 @@ static void write_script(struct touches *t, struct touch_script *s, const struct
 
 static const struct touch_script *script_of(struct touches *t, u32 exit)
 {
-    REACH(&t->scripts, exit);
+    vec_reach(&t->scripts, exit);
     struct touch_script *s = &t->scripts.v[exit];
     if (!s->known)
         write_script(t, s, &t->table->exits.v[exit]);
