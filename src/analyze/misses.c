@@ -1,10 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* Many lists of touches, one hierarchy of caches; then what each instruction missed. */
-#include "analyze/misses.h"
-#include "base/err.h"
+/* The analysis `cache`: which instructions miss a simulated hierarchy of caches. */
+#include "analyze/analysis.h"
+#include "analyze/cache.h"
+#include "analyze/spots.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What is counted of each instruction. */
+enum count {
+#define COUNT(name, letters, what) MISSES_##name,
+#include "analyze/counts.def"
+#undef COUNT
+    MISSES_COUNTS,
+};
+
+static const struct {
+    const char *letters, *what;
+} counts[MISSES_COUNTS] = {
+#define COUNT(name, letters, what) [MISSES_##name] = {letters, what},
+#include "analyze/counts.def"
+#undef COUNT
+};
+
+static const char *const level_names[CACHE_LEVELS] = {"I1", "D1", "LL"};
+
+/* How rows are ordered: by the sum of these. */
+static const struct {
+    const char *name;
+    u64 weight;
+} sorts[] = {
+    {"l1", 1 << MISSES_insn_first | 1 << MISSES_read_first | 1 << MISSES_write_first},
+    {"ll", 1 << MISSES_insn_last | 1 << MISSES_read_last | 1 << MISSES_write_last},
+    {"ir", 1 << MISSES_insns},
+};
+
+struct misses {
+    struct cache_shape shape[CACHE_LEVELS];
+    struct cache cache;
+    bool begun;
+    u64 weight;
+    struct spots spots;
+};
+
+struct misses_memory {
+    struct misses *misses;
+    const struct unit_table *table;
+    struct cache_memory missed;
+    u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
+};
 
 static void *zeros(size_t n, size_t size)
 {
@@ -13,29 +58,121 @@ static void *zeros(size_t n, size_t size)
     return p;
 }
 
-struct misses *misses_new(const struct cache_shape shape[CACHE_LEVELS])
+/* -- The caches --------------------------------------------------------------------------------- */
+
+/* A word or number of the kernel's description of a cache; 0 and "" if there is none. */
+static u64 read_sys(u32 index, const char *name, char text[32])
 {
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, name);
+    FILE *f = fopen(path, "r");
+    text[0] = 0;
+    if (f && !fgets(text, 32, f))
+        text[0] = 0;
+    if (f)
+        fclose(f);
+    u64 n = strtoull(text, NULL, 10);
+    return strchr(text, 'K') ? n << 10 : strchr(text, 'M') ? n << 20 : n;
+}
+
+/* The machine's own caches; what the kernel does not tell stays as it is. */
+static void machine_shapes(struct cache_shape shape[CACHE_LEVELS])
+{
+    u64 last = 1;
+    for (u32 index = 0; index < 8; index++) {
+        char type[32], ignored[32];
+        u64 level = read_sys(index, "level", ignored);
+        struct cache_shape s = {.size = read_sys(index, "size", ignored),
+                                .ways = (u32)read_sys(index, "ways_of_associativity", ignored),
+                                .line = (u32)read_sys(index, "coherency_line_size", ignored)};
+        read_sys(index, "type", type);
+        if (cache_shape_fault(&s))
+            continue;
+        if (level == 1 && !strncmp(type, "Instruction", 11))
+            shape[CACHE_I1] = s;
+        else if (level == 1)
+            shape[CACHE_D1] = s;
+        else if (level > last) {
+            shape[CACHE_LL] = s;
+            last = level;
+        }
+    }
+}
+
+/* SIZE,WAYS,LINE as valgrind's cachegrind takes them. */
+static int read_shape(struct cache_shape *s, const char *value, struct err *e)
+{
+    char *end;
+    *s = (struct cache_shape){.size = strtoull(value, &end, 10)};
+    if (*end == ',')
+        s->ways = (u32)strtoul(end + 1, &end, 10);
+    if (*end == ',')
+        s->line = (u32)strtoul(end + 1, &end, 10);
+    if (*end)
+        return err_set(e, "wants SIZE,WAYS,LINE in bytes, not %s", value);
+    const char *fault = cache_shape_fault(s);
+    return fault ? err_set(e, "cannot be %s: %s", value, fault) : 0;
+}
+
+/* -- The study ---------------------------------------------------------------------------------- */
+
+static void *misses_make(void)
+{
+    static const struct cache_shape shape[] = {
+        {32768, 8, 64}, {32768, 8, 64}, {8388608, 16, 64}};
     struct misses *m = zeros(1, sizeof *m);
-    cache_init(&m->cache, shape);
-    check(pthread_mutex_init(&m->lock, NULL) == 0);
+    memcpy(m->shape, shape, sizeof shape);
+    machine_shapes(m->shape);
+    m->weight = sorts[0].weight;
+    m->spots.n_counts = MISSES_COUNTS;
     return m;
 }
 
-void misses_free(struct misses *m)
+static int set_sort(struct misses *m, const char *value, struct err *e)
 {
-    cache_fini(&m->cache);
-    pthread_mutex_destroy(&m->lock);
-    vec_fini(&m->rows);
+    for (u32 i = 0; i < ARRAY_LEN(sorts); i++)
+        if (!strcmp(sorts[i].name, value)) {
+            m->weight = sorts[i].weight;
+            return 0;
+        }
+    return err_set(e, "is one of l1, ll, ir, not %s", value);
+}
+
+static int misses_set(void *misses, const char *option, const char *value, struct err *e)
+{
+    struct misses *m = misses;
+    for (u32 k = 0; k < CACHE_LEVELS; k++)
+        if (!strcmp(option, level_names[k]))
+            return read_shape(&m->shape[k], value, e);
+    return !strcmp(option, "by") ? spots_by(&m->spots, value, e) : set_sort(m, value, e);
+}
+
+static int misses_begin(void *misses, u32 workers, struct err *e)
+{
+    struct misses *m = misses;
+    (void)workers, (void)e;
+    cache_init(&m->cache, m->shape);
+    m->begun = true;
+    return 1;
+}
+
+static void misses_drop(void *misses)
+{
+    struct misses *m = misses;
+    if (m->begun)
+        cache_fini(&m->cache);
+    spots_fini(&m->spots);
     free(m);
 }
 
-struct misses_memory *misses_begin(struct misses *m, u32 number, const struct unit_table *t)
+/* -- Events ------------------------------------------------------------------------------------- */
+
+static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
 {
     struct misses_memory *x = zeros(1, sizeof *x);
-    x->misses = m;
+    x->misses = misses;
     x->table = t;
     x->missed.number = number;
-    check(pthread_mutex_init(&x->lock, NULL) == 0);
     return x;
 }
 
@@ -44,113 +181,154 @@ static struct touch_sets sets_of(const struct cache *c, enum cache_level level)
     return (struct touch_sets){c->level[level].sets, c->shape[level].line};
 }
 
-struct touches *misses_open(struct misses_memory *x)
+static void *misses_work(void *memory)
 {
-    struct misses *m = x->misses;
-    struct touches *t;
-    pthread_mutex_lock(&x->lock);
-    if (x->free.n) {
-        t = x->free.v[--x->free.n];
-        touches_reset(t);
-    } else {
-        t = zeros(1, sizeof *t);
-        touches_init(t, x->table, sets_of(&m->cache, CACHE_I1), sets_of(&m->cache, CACHE_D1));
-        vec_push(&x->all, t);
-    }
-    pthread_mutex_unlock(&x->lock);
+    struct misses_memory *x = memory;
+    const struct cache *c = &x->misses->cache;
+    struct touches *t = zeros(1, sizeof *t);
+    touches_init(t, x->table, sets_of(c, CACHE_I1), sets_of(c, CACHE_D1));
     return t;
 }
 
-void misses_take(struct misses_memory *x, struct touches *t)
+static void misses_open(void *touches, u32 thread)
 {
-    struct misses *m = x->misses;
-    pthread_mutex_lock(&m->lock);
-    cache_take(&m->cache, &x->missed, t->list.v, t->list.n);
-    pthread_mutex_unlock(&m->lock);
-    t->list.n = 0;
-    pthread_mutex_lock(&x->lock);
-    vec_push(&x->free, t);
-    pthread_mutex_unlock(&x->lock);
+    (void)thread;
+    touches_reset(touches);
 }
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+static void misses_add(void *touches, const struct events *e)
+{
+    touches_add(touches, e);
+}
+
+static void misses_take(void *memory, void *touches, u32 part)
+{
+    struct misses_memory *x = memory;
+    struct touches *t = touches;
+    (void)part;
+    cache_take(&x->misses->cache, &x->missed, t->list.v, t->list.n);
+    t->list.n = 0;
+}
+
+static void misses_merge(void *memory, void *touches)
+{
+    struct misses_memory *x = memory;
+    if (!x->ran) {
+        x->ran = zeros(x->table->insns.n, sizeof *x->ran);
+        x->made = zeros(x->table->refs.n, sizeof *x->made);
+    }
+    touches_counts(touches, x->ran, x->made);
+    touches_fini(touches);
+    free(touches);
+}
+
+/* -- Results ------------------------------------------------------------------------------------ */
 
 static struct cache_misses missed(const struct cache_misses *v, size_t n, u32 i)
 {
     return i < n ? v[i] : (struct cache_misses){0};
 }
 
-static void add_ref(struct misses_row *row, const struct misses_memory *x, u32 j, u64 made)
+static void count_ref(u64 *count, const struct misses_memory *x, u32 j)
 {
     struct cache_misses n = missed(x->missed.refs.v, x->missed.refs.n, j);
     bool writes = x->table->refs.v[j].kind == REF_STORE;
-    row->count[writes ? MISSES_writes : MISSES_reads] += made;
-    row->count[writes ? MISSES_write_first : MISSES_read_first] += n.first;
-    row->count[writes ? MISSES_write_last : MISSES_read_last] += n.last;
+    count[writes ? MISSES_writes : MISSES_reads] += x->made[j];
+    count[writes ? MISSES_write_first : MISSES_read_first] += n.first;
+    count[writes ? MISSES_write_last : MISSES_read_last] += n.last;
 }
 
-static void add_unit(struct misses_memory *x, const struct unit *u, const u64 *ran, const u64 *made)
+static void count_unit(struct misses_memory *x, const struct unit *u)
 {
     const struct unit_table *t = x->table;
     u32 j = u->ref0;
     for (u32 i = u->insn0; i < u->insn0 + u->n_insns; i++) {
         struct cache_misses n = missed(x->missed.insns.v, x->missed.insns.n, i);
-        struct misses_row row = {.process = (u32)x->missed.number, .pc = t->insns.v[i].pc};
-        row.count[MISSES_insns] = ran[i];
-        row.count[MISSES_insn_first] = n.first;
-        row.count[MISSES_insn_last] = n.last;
+        u64 count[MISSES_COUNTS] = {[MISSES_insns] = x->ran[i],
+                                    [MISSES_insn_first] = n.first,
+                                    [MISSES_insn_last] = n.last};
         for (; j < u->ref0 + u->n_refs && t->refs.v[j].insn == i - u->insn0; j++)
-            add_ref(&row, x, j, made[j]);
-        if (ran[i])
-            vec_push(&x->misses->rows, row);
+            count_ref(count, x, j);
+        if (x->ran[i])
+            spots_add(&x->misses->spots, (u32)x->missed.number, t->insns.v[i].pc, count);
     }
 }
 
-void misses_end(struct misses_memory *x)
+static void misses_end(void *memory)
 {
-    const struct unit_table *t = x->table;
-    u64 *ran = zeros(t->insns.n, sizeof *ran), *made = zeros(t->refs.n, sizeof *made);
-    for (size_t i = 0; i < x->all.n; i++)
-        touches_counts(x->all.v[i], ran, made);
-    pthread_mutex_lock(&x->misses->lock);
-    for (size_t u = 0; u < t->units.n; u++)
-        add_unit(x, &t->units.v[u], ran, made);
-    pthread_mutex_unlock(&x->misses->lock);
-    for (size_t i = 0; i < x->all.n; i++) {
-        touches_fini(x->all.v[i]);
-        free(x->all.v[i]);
-    }
-    vec_fini(&x->all);
-    vec_fini(&x->free);
+    struct misses_memory *x = memory;
+    for (size_t u = 0; x->ran && u < x->table->units.n; u++)
+        count_unit(x, &x->table->units.v[u]);
     cache_memory_fini(&x->missed);
-    pthread_mutex_destroy(&x->lock);
-    free(ran);
-    free(made);
+    free(x->ran);
+    free(x->made);
     free(x);
 }
 
-static int by_pc(const void *a, const void *b)
+static void add_caches(const struct misses *m, struct result *r)
 {
-    const struct misses_row *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return x->pc < y->pc ? -1 : x->pc > y->pc;
+    struct table *t = result_table(r, TABLE_series, "caches", "caches");
+    table_add_column(t, CELL_text, "level", NULL);
+    table_add_column(t, CELL_count, "size", NULL);
+    table_add_column(t, CELL_count, "ways", NULL);
+    table_add_column(t, CELL_count, "line", NULL);
+    for (u32 k = 0; k < CACHE_LEVELS; k++)
+        table_row(t, level_names[k], m->shape[k].size, (u64)m->shape[k].ways,
+                  (u64)m->shape[k].line);
 }
 
-/* An instruction is in as many units as paths lead through it. */
-void misses_sort(struct misses *m)
+static void add_total(const u64 *n, struct result *r)
 {
-    size_t kept = 0;
-    if (m->rows.n)
-        qsort(m->rows.v, m->rows.n, sizeof *m->rows.v, by_pc);
-    for (size_t i = 0; i < m->rows.n; i++) {
-        struct misses_row *last = kept ? &m->rows.v[kept - 1] : NULL;
-        if (!last || by_pc(last, &m->rows.v[i])) {
-            m->rows.v[kept++] = m->rows.v[i];
-            continue;
-        }
-        for (u32 c = 0; c < MISSES_COUNTS; c++)
-            last->count[c] += m->rows.v[i].count[c];
-    }
-    m->rows.n = kept;
+    struct table *t = result_table(r, TABLE_facts, "total", "in all");
+    u64 refs = n[MISSES_reads] + n[MISSES_writes];
+    u64 first = n[MISSES_read_first] + n[MISSES_write_first];
+    u64 last = n[MISSES_read_last] + n[MISSES_write_last];
+    u64 all = n[MISSES_insn_last] + last;
+    for (u32 c = 0; c < MISSES_COUNTS; c++)
+        fact_count(t, counts[c].letters, counts[c].what, n[c]);
+    fact_percent(t, "I1_miss_rate", "I1 misses", n[MISSES_insn_first], n[MISSES_insns]);
+    fact_percent(t, "D1_miss_rate", "D1 misses", first, refs);
+    fact_percent(t, "LL_miss_rate", "LL misses", all, refs + n[MISSES_insns]);
+    fact_number(t, "LL_mpki", "LL misses in 1000 instructions",
+                n[MISSES_insns] ? 1000.0 * (double)all / (double)n[MISSES_insns] : 0.0);
 }
+
+static void misses_finish(void *misses, struct sources *s, struct result *r)
+{
+    struct misses *m = misses;
+    u64 total[MISSES_COUNTS];
+    spots_total(&m->spots, total);
+    add_caches(m, r);
+    add_total(total, r);
+    struct table *t = result_table(r, TABLE_rows, "rows", "where");
+    for (u32 c = 0; c < MISSES_COUNTS; c++)
+        table_add_column(t, CELL_count, counts[c].letters, counts[c].what);
+    spots_table(&m->spots, s, m->weight, t);
+}
+
+static const struct analysis_option options[] = {
+    {"I1", "SIZE,WAYS,LINE", "the first level's cache for code, in bytes; else the machine's own"},
+    {"D1", "SIZE,WAYS,LINE", "... for data"},
+    {"LL", "SIZE,WAYS,LINE", "the last level's"},
+    {"by", "function|line|instruction", "what a row stands for"},
+    {"sort", "l1|ll|ir", "which rows come first: misses of the first or last level, instructions"},
+    {0},
+};
+
+const struct analysis analysis_cache = {
+    .name = "cache",
+    .options = options,
+    .wants_memory = true,
+    .make = misses_make,
+    .set = misses_set,
+    .begin = misses_begin,
+    .finish = misses_finish,
+    .drop = misses_drop,
+    .memory = misses_memory,
+    .end = misses_end,
+    .work = misses_work,
+    .open = misses_open,
+    .add = misses_add,
+    .take = misses_take,
+    .merge = misses_merge,
+};

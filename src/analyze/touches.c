@@ -30,8 +30,7 @@ void touches_fini(struct touches *t)
     vec_fini(&t->list);
     vec_fini(&t->scripts);
     vec_fini(&t->steps);
-    vec_fini(&t->executed);
-    vec_fini(&t->insns);
+    passes_fini(&t->passes);
     vec_fini(&t->refs);
 }
 
@@ -44,12 +43,6 @@ void touches_reset(struct touches *t)
 
 /* -- Counts ------------------------------------------------------------------------------------ */
 
-#define COUNT(vec, i)      \
-    do {                   \
-        vec_reach(vec, i); \
-        (vec)->v[i]++;     \
-    } while (0)
-
 static bool counted_by_exit(const struct ref *r)
 {
     return r->op == REF_PLAIN;
@@ -58,17 +51,14 @@ static bool counted_by_exit(const struct ref *r)
 void touches_counts(const struct touches *t, u64 *insns, u64 *refs)
 {
     const struct unit_table *x = t->table;
-    for (size_t k = 0; k < t->executed.n && k < x->exits.n; k++) {
+    passes_insns(&t->passes, x, insns);
+    for (size_t k = 0; k < t->passes.exits.n && k < x->exits.n; k++) {
         const struct unit_exit *e = &x->exits.v[k];
         const struct unit *u = &x->units.v[e->unit];
-        for (u32 i = 0; t->executed.v[k] && i < e->insns; i++)
-            insns[u->insn0 + i] += t->executed.v[k];
-        for (u32 j = 0; t->executed.v[k] && j < e->refs; j++)
+        for (u32 j = 0; t->passes.exits.v[k] && j < e->refs; j++)
             if (counted_by_exit(&x->refs.v[u->ref0 + j]))
-                refs[u->ref0 + j] += t->executed.v[k];
+                refs[u->ref0 + j] += t->passes.exits.v[k];
     }
-    for (size_t i = 0; i < t->insns.n && i < x->insns.n; i++)
-        insns[i] += t->insns.v[i];
     for (size_t j = 0; j < t->refs.n && j < x->refs.n; j++)
         refs[j] += t->refs.v[j];
 }
@@ -150,31 +140,6 @@ static void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
     t->list.n = (size_t)(touch(to, x, f) - t->list.v);
 }
 
-/* What a record ran: the first instructions of a unit, those excepted that an earlier batch has shown. */
-struct ran {
-    u32 unit, insns, from;
-    bool partial;
-};
-
-static bool what_ran(const struct touches *t, const struct batch *b, const u8 *records, u32 i,
-                     struct ran *r)
-{
-    u32 id = b->exit[i];
-    if (id >= FIRST_EXIT_ID) {
-        const struct unit_exit *x = &t->table->exits.v[id - FIRST_EXIT_ID];
-        *r = (struct ran){.unit = x->unit, .insns = x->insns};
-        return true;
-    }
-    if (id != RECORD_partial)
-        return false;
-    u64 slot;
-    memcpy(&slot, records + b->record_at[i] + RECORD_SLOTS_AT, 8);
-    struct partial p = partial_of(slot);
-    *r = (struct ran){.unit = p.unit, .insns = p.insns, .partial = true};
-    /* A live program may have changed it since it was decoded. */
-    return p.unit < load_acquire(&t->table->units.n) && p.insns <= t->table->units.v[p.unit].n_insns;
-}
-
 static void touch_insns(struct touches *t, u32 id, u32 n)
 {
     for (u32 i = id; i < id + n; i++) {
@@ -183,13 +148,13 @@ static void touch_insns(struct touches *t, u32 id, u32 n)
     }
 }
 
-/* Any other: the references of record i, each behind the instructions up to its own; how many instructions were shown. */
+/* Any other: the references of record i, each behind the instructions up to its own; `shown` of them were seen to before. How many
+ * were now. */
 static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const struct ran *r,
-                        bool unfinished)
+                        u32 shown, bool unfinished)
 {
     const struct unit_table *x = t->table;
     const u32 insn0 = x->units.v[r->unit].insn0, n_insns = x->units.v[r->unit].n_insns;
-    u32 shown = r->from;
     for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
         u32 id = b->ref[j], size = 0;
         if (id & BATCH_ODD) {
@@ -202,25 +167,16 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
         if (s->insn >= shown)
             touch_insns(t, insn0 + shown, s->insn + 1u - shown);
         shown = MAX(shown, s->insn + 1u);
-        if (!counted_by_exit(s) || r->partial)
-            COUNT(&t->refs, id);
+        if (!counted_by_exit(s) || r->partial) {
+            vec_reach(&t->refs, id);
+            t->refs.v[id]++;
+        }
         touch_one(t, (struct touch){b->addr[j], id, size ? size : s->size}, &t->data);
     }
     if (unfinished || shown >= r->insns)
         return shown;
     touch_insns(t, insn0 + shown, r->insns - shown);
     return r->insns;
-}
-
-static void count_record(struct touches *t, u32 id, const struct ran *r)
-{
-    if (!r->partial) {
-        COUNT(&t->executed, id - FIRST_EXIT_ID);
-        return;
-    }
-    u32 insn0 = t->table->units.v[r->unit].insn0;
-    for (u32 k = 0; k < r->insns; k++)
-        COUNT(&t->insns, insn0 + k);
 }
 
 /* Most records are whole, and of an exit whose script says it all. */
@@ -231,29 +187,29 @@ static bool add_plain(struct touches *t, const struct batch *b, u32 i)
     if (!s || !s->plain)
         return false;
     run_script(t, s, b->addr + b->first[i]);
-    COUNT(&t->executed, id - FIRST_EXIT_ID);
+    vec_reach(&t->passes.exits, id - FIRST_EXIT_ID);
+    t->passes.exits.v[id - FIRST_EXIT_ID]++;
     return true;
 }
 
-static void add_any(struct touches *t, const struct batch *b, u32 i, const u8 *records,
-                    bool continues, bool unfinished)
+static void add_any(struct touches *t, const struct events *e, u32 i, bool continues,
+                    bool unfinished)
 {
     struct ran r;
-    if (!what_ran(t, b, records, i, &r))
+    if (!events_ran(e, i, &r))
         return;
-    r.from = continues ? t->shown : 0;
-    u32 shown = touch_record(t, b, i, &r, unfinished);
+    u32 shown = touch_record(t, e->batch, i, &r, continues ? t->shown : 0, unfinished);
     t->shown = unfinished ? shown : 0;
     if (!unfinished)
-        count_record(t, b->exit[i], &r);
+        passes_count(&t->passes, e, i, &r);
 }
 
-void touches_add(struct touches *t, const struct batch *b, const u8 *records, bool continues,
-                 bool unfinished)
+void touches_add(struct touches *t, const struct events *e)
 {
+    const struct batch *b = e->batch;
     for (u32 i = 0; i < b->n_records; i++) {
-        bool begun = continues && i == 0, goes_on = unfinished && i + 1 == b->n_records;
+        bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == b->n_records;
         if (begun || goes_on || !add_plain(t, b, i))
-            add_any(t, b, i, records, begun, goes_on);
+            add_any(t, e, i, begun, goes_on);
     }
 }

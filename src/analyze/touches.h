@@ -6,6 +6,7 @@
 #ifndef TOUCHES_H
 #define TOUCHES_H
 
+#include "analyze/passes.h"
 #include "base/vec.h"
 #include "decode/decode.h"
 
@@ -46,8 +47,8 @@ struct touches {
     VEC(struct touch) list; /* in order; taken and emptied by the consumer */
     VEC(struct touch_script) scripts; /* by exit */
     VEC(struct touch_step) steps;
-    VEC(u64) executed;    /* by exit: how often it was passed */
-    VEC(u64) insns, refs; /* by number in the table: what executed does not tell, of partial records and special forms */
+    struct passes passes;
+    VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
 };
 
 /* For caches of so many sets, with lines of so many bytes, a power of two. */
@@ -60,10 +61,7 @@ void touches_init(struct touches *t, const struct unit_table *table, struct touc
 void touches_fini(struct touches *t);
 /* Nothing is known of what came before: another buffer follows. */
 void touches_reset(struct touches *t);
-/* Add a batch that was decoded from `records`. It may begin with the rest of the last batch's last record, and end with one that
- * goes on in the next. */
-void touches_add(struct touches *t, const struct batch *b, const u8 *records, bool continues,
-                 bool unfinished);
+void touches_add(struct touches *t, const struct events *e);
 /* How often each instruction ran and each reference was made: add to arrays as long as the table's. */
 void touches_counts(const struct touches *t, u64 *insns, u64 *refs);
 

@@ -32,10 +32,6 @@ u64 option_number(const char *command, const char *option, const char *what, con
 /* Which of the words an option was given. */
 u32 option_word(const char *option, const char *given, const char *const *words, u32 n);
 
-/* A text as JSON has it. Bytes that are not ASCII stand for themselves: file names and arguments have no known
- * encoding, and are nearly always UTF-8. */
-void print_json_string(const char *s);
-
 /* Say what is missing from a trace whose readable part was shown: warn if it was interrupted, die
  * if it is damaged. */
 void report_trouble(const struct trace *t);

@@ -2,6 +2,7 @@
 /* gait formats: what a trace's execution takes in the forms that profiles come in, as it is and compressed. */
 #include "analyze/profiles.h"
 #include "cmd/cmd.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void print_json(const struct formats *f)
 {
     const struct profiles *p = &f->profiles;
     printf("{\"trace\": ");
-    print_json_string(f->trace.store.path);
+    report_json_string(stdout, f->trace.store.path);
     printf(", \"complete\": %s", f->trace.complete ? "true" : "false");
 #define X(name, value) printf(", \"" #name "\": %lu", (unsigned long)(value));
     NUMBERS(X)
@@ -93,7 +94,7 @@ static void print_json(const struct formats *f)
     for (u32 i = 0; i < PROFILE_LIMIT; i++) {
         const struct profile_size *s = &p->size[i];
         printf("%s{\"name\": \"%s\", \"what\": ", i ? ", " : "", profile_name(i));
-        print_json_string(profile_text(i));
+        report_json_string(stdout, profile_text(i));
         print_json_size("bytes", s->bytes);
         print_json_size("bzip2", s->bzip2);
         print_json_size("zstd", s->zstd);

@@ -2,6 +2,7 @@
 /* gait info: what a trace holds, counted by decoding it, so that it is what `gait dump` would
  * print. */
 #include "cmd/cmd.h"
+#include "report/report.h"
 #include "decode/walk.h"
 #include "wire/wire.h"
 
@@ -224,7 +225,7 @@ static void print_strings(char *const *v)
     putchar('[');
     for (size_t i = 0; v && v[i]; i++) {
         fputs(i ? ", " : "", stdout);
-        print_json_string(v[i]);
+        report_json_string(stdout, v[i]);
     }
     putchar(']');
 }
@@ -239,11 +240,11 @@ static void print_process_json(const struct contents *c, size_t i)
            i ? ", " : "", i, p->pid, trace_how_name(p->how), p->from, p->memory);
     printf(", \"untraced\": ");
     if (p->untraced)
-        print_json_string(trace_untraced_text(p->untraced));
+        report_json_string(stdout, trace_untraced_text(p->untraced));
     else
         fputs("null", stdout);
     printf(", \"path\": ");
-    print_json_string(p->path);
+    report_json_string(stdout, p->path);
     printf(", \"arguments\": ");
     print_strings(p->argv);
     printf(", \"began\": %lu, \"ended\": %lu, \"ending\": \"%s\", \"status\": %u",
@@ -260,7 +261,7 @@ static void print_json(const struct contents *c)
     const struct trace *t = c->trace;
     const struct trace_counts *n = &c->all;
     printf("{\"trace\": ");
-    print_json_string(t->store.path);
+    report_json_string(stdout, t->store.path);
     printf(", \"command\": ");
     print_strings(t->argv);
     printf(", \"ending\": \"%s\", \"status\": %u, \"complete\": %s, \"trouble\": ",
@@ -268,7 +269,7 @@ static void print_json(const struct contents *c)
     if (t->complete)
         fputs("null", stdout);
     else
-        print_json_string(t->trouble.text);
+        report_json_string(stdout, t->trouble.text);
 #define X(name, value) printf(", \"" #name "\": %lu", (unsigned long)(value));
     NUMBERS(X)
 #undef X

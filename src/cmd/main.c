@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gait's front door: find the command, or help. */
+#include "analyze/analysis.h"
 #include "cmd/cmd.h"
 
 #include <stdio.h>
@@ -12,6 +13,9 @@ static const struct command {
 #define CMD(name, args, what) {#name, args, what, cmd_##name},
 #include "cmd/commands.def"
 #undef CMD
+#define ANALYSIS(name, what) {#name, "[OPTION].. TRACE | -- PROGRAM [ARG]...", what, cmd_analyze},
+#include "analyze/analyses.def"
+#undef ANALYSIS
 };
 
 /* -- Help ------------------------------------------------------------------------------------ */
@@ -37,7 +41,10 @@ static int help(void)
 static int help_on(const char *name)
 {
     const struct command *c = find_command(name);
+    const struct analysis *a = analysis_find(name);
     printf("usage: gait %s %s\n\n%s; see also gait-%s(1)\n", c->name, c->args, c->what, c->name);
+    for (const struct analysis_option *o = a ? a->options : NULL; o && o->name; o++)
+        printf("%s  --%s%s%s\n      %s\n", o == a->options ? "\n" : "", o->name, o->argument ? " " : "", o->argument ? o->argument : "", o->what);
     stdout_flush();
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "analyze/hotpaths.h"
 #include "analyze/sources.h"
 #include "cmd/cmd.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,7 +237,7 @@ static void print_json_text(const char *name, const char *text)
 {
     printf("\"%s\": ", name);
     if (text)
-        print_json_string(text);
+        report_json_string(stdout, text);
     else
         fputs("null", stdout);
 }
@@ -302,7 +303,7 @@ static void print_json(struct report *r)
 {
     const struct paths *p = &r->paths;
     printf("{\"trace\": ");
-    print_json_string(r->trace.store.path);
+    report_json_string(stdout, r->trace.store.path);
     printf(", \"complete\": %s, \"thread\": ", r->trace.complete ? "true" : "false");
     if (r->thread == PATHS_ALL)
         fputs("null", stdout);

@@ -122,20 +122,3 @@ u32 option_word(const char *option, const char *given, const char *const *words,
     }
     die_usage("--%s=%s is not one of %s", option, given, list);
 }
-
-/* -- JSON ------------------------------------------------------------------------------------ */
-
-void print_json_string(const char *s)
-{
-    putchar('"');
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    putchar('"');
-}

@@ -38,6 +38,15 @@ struct batch {
     } odd[BATCH_ODD_LIMIT];
 };
 
+/* A batch, and whence it is. */
+struct events {
+    const struct unit_table *table;
+    const struct batch *batch;
+    const u8 *records; /* that it was decoded from: record_at counts from here */
+    bool continues;    /* its first record is the rest of the last batch's last one */
+    bool unfinished;   /* its last record goes on in the next batch */
+};
+
 /* The first slot of a partial record. */
 struct partial {
     u32 unit;

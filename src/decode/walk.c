@@ -23,6 +23,11 @@ void walk_where(struct walk *w, bool (*wants)(void *ctx, size_t piece), void *ct
     w->wants_ctx = ctx;
 }
 
+void walk_alone(struct walk *w)
+{
+    w->alone = true;
+}
+
 static void forget_decoders(struct walk *w)
 {
     for (size_t i = 0; i < w->trace->units.n; i++) {
@@ -87,7 +92,7 @@ static int have_records(struct walk *w, struct err *e)
     if (w->ahead && w->next < w->window.size)
         return 1;
     if (!w->ahead)
-        w->ahead = ahead_new(w->trace, ahead_threads(w->trace), w->wants, w->wants_ctx);
+        w->ahead = ahead_new(w->trace, w->alone ? 0 : ahead_threads(w->trace), w->wants, w->wants_ctx);
     w->before += w->window.size;
     int more = ahead_next(w->ahead, &w->window, e);
     if (more <= 0)

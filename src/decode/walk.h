@@ -23,6 +23,7 @@ struct walk {
     u64 before;                 /* bytes of records before it */
     bool (*wants)(void *ctx, size_t piece);
     void *wants_ctx;
+    bool alone;
     size_t at;       /* where in the window the current batch begins */
     size_t next;     /* ... and the next one */
     bool continues;  /* the batch's first record is the rest of the last batch's last record */
@@ -44,6 +45,8 @@ struct share {
 void walk_init(struct walk *w, struct trace *t);
 /* Walk only the chunks of records, by their place in trace.pieces, for which this holds. Before the first walk_next. */
 void walk_where(struct walk *w, bool (*wants)(void *ctx, size_t piece), void *ctx);
+/* Unpack chunks without the help of other threads. Before the first walk_next. */
+void walk_alone(struct walk *w);
 /* Decode the next batch: 1, or 0 at the end, or -1 with a sentence that names chunk and offset. */
 int walk_next(struct walk *w, struct err *e);
 void walk_fini(struct walk *w);

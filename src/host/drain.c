@@ -33,7 +33,7 @@ static void count_batch(struct drain *d)
 struct watchers {
     struct digest *digest;
     const struct analyst *analyst;
-    void *work;
+    void *buffer; /* the analyst's */
 };
 
 /* Decode and count, and let them look. */
@@ -53,7 +53,9 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size, const struct 
         if (w->digest)
             digest_batch(w->digest, d->decoder.table, d->batch, continues);
         if (w->analyst)
-            w->analyst->batch(w->work, d->batch, data + at, continues, d->decoder.unfinished);
+            w->analyst->batch(w->buffer,
+                              &(struct events){d->decoder.table, d->batch, data + at, continues,
+                                               d->decoder.unfinished});
         at += (u32)n;
         continues = d->decoder.unfinished;
     }
@@ -91,12 +93,21 @@ static struct owner owner_of(const struct process *p, u32 i)
                           load_relaxed(&c->owner[i].pid)};
 }
 
-static void sink_analyst(struct drain *d, u64 turn, const u8 *data, u32 size)
+static void sink_analyst(struct drain *d, u64 turn, const struct owner *o, const u8 *data, u32 size)
 {
-    struct turns *t = d->process->turns;
-    struct watchers w = {.analyst = d->process->run->options->analyst, .work = turns_open(t)};
+    struct process *p = d->process;
+    const struct analyst *a = p->run->options->analyst;
+    pthread_mutex_lock(&p->run->writer_lock);
+    struct track *t = tracks_thread(p, o->number, o->tid, o->pid);
+    u32 thread = t ? t->thread : 0;
+    if (!t && !d->undecodable) {
+        d->undecodable = true;
+        d->decode_error = p->run->write_error;
+    }
+    pthread_mutex_unlock(&p->run->writer_lock);
+    struct watchers w = {.analyst = a, .buffer = a->open(p->analysed, turn, thread)};
     sink_decode(d, data, size, &w);
-    turns_close(t, turn, w.work);
+    a->close(w.buffer);
 }
 
 static void sink(struct drain *d, u64 turn, const struct owner *o, const u8 *data, u32 size)
@@ -108,7 +119,7 @@ static void sink(struct drain *d, u64 turn, const struct owner *o, const u8 *dat
     else if (p->run->options->sink == SINK_file)
         sink_file(d, o, data, size);
     else if (p->run->options->sink == SINK_analyst)
-        sink_analyst(d, turn, data, size);
+        sink_analyst(d, turn, o, data, size);
 }
 
 /* -- Buffers ---------------------------------------------------------------------------------- */
@@ -209,9 +220,10 @@ void drain_begin(struct process *p)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     enum sink s = p->run->options->sink;
-    p->n_drains = s == SINK_decode || s == SINK_analyst ? (u32)MAX(1, MIN(cores, 8)) : 1;
+    const struct analyst *a = p->run->options->analyst;
+    p->n_drains = s == SINK_analyst ? a->threads : s == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
     if (s == SINK_analyst)
-        p->turns = turns_new(p->run->options->analyst, p->number, translator_table(p->translator));
+        p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator));
     p->drains = calloc(p->n_drains, sizeof *p->drains);
     check(p->drains != NULL);
     for (u32 i = 0; i < p->n_drains; i++) {
@@ -273,8 +285,9 @@ void drain_end(struct process *p)
         pthread_join(p->drains[i].thread, NULL);
     drain_rest(&p->drains[0]);
     seal_rest(p);
-    turns_free(p->turns, p->modules.v, p->modules.n);
-    p->turns = NULL;
+    if (p->analysed)
+        p->run->options->analyst->end(p->analysed, p->modules.v, p->modules.n);
+    p->analysed = NULL;
     for (size_t i = 0; i < p->tracks.n; i++)
         p->run->result->digest += digest_of_thread(p->tracks.v[i].thread, &p->tracks.v[i].digest);
     for (u32 i = 0; i < p->n_drains; i++) {

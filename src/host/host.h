@@ -13,18 +13,16 @@ enum overflow { OVERFLOW_wait, OVERFLOW_drop };
 
 enum sink { SINK_drop, SINK_decode, SINK_file, SINK_analyst };
 
-/* Somebody who wants the events while the program runs. Several threads work on buffers at once, each buffer in a work of its own; the
- * works of a process are taken one at a time, in the order in which the buffers were filled. */
+/* Somebody who wants the events while the program runs. Several threads work on buffers at once; the buffers of a process have turns,
+ * in the order in which they were filled. */
 struct analyst {
     void *ctx;
+    u32 threads; /* how many work on the buffers of a process */
     /* A process begins; its table grows, and stays until the end. What is returned stands for the process below. */
     void *(*begin)(void *ctx, u32 number, const struct unit_table *t);
-    void *(*open)(void *process); /* a work for a buffer */
-    /* A batch of it, decoded from these records; it may begin with the rest of the last one's last record, and end with one that goes
-     * on in the next. */
-    void (*batch)(void *work, const struct batch *b, const u8 *records, bool continues,
-                  bool unfinished);
-    void (*take)(void *process, void *work);
+    void *(*open)(void *process, u64 turn, u32 thread); /* a buffer of this thread */
+    void (*batch)(void *buffer, const struct events *e);
+    void (*close)(void *buffer);
     /* The process has ended; these were its modules. */
     void (*end)(void *process, const struct trace_module *m, size_t n);
 };

@@ -190,7 +190,7 @@ struct process {
     u32 open_packs;   /* the drain's */
     u32 sealing;      /* packs handed over and not yet written */
     u64 taken;        /* buffers taken from the ring; atomic */
-    struct turns *turns; /* for SINK_analyst */
+    void *analysed;   /* by the analyst; NULL: not */
     u64 record_bytes; /* atomic */
 };
 
@@ -274,13 +274,6 @@ void pids_find(pid_t pid, pid_t seen, struct pids *found);
  * and empty what is left. */
 void drain_begin(struct process *p);
 void drain_end(struct process *p);
-
-/* turns.c: what the drains have made of buffers goes to the analyst in the order of these. */
-struct turns *turns_new(const struct analyst *a, u32 process, const struct unit_table *t);
-/* By any drain: the work for a buffer; hand it over as the turn-th. */
-void *turns_open(struct turns *t);
-void turns_close(struct turns *t, u64 turn, void *work);
-void turns_free(struct turns *t, const struct trace_module *m, size_t n);
 
 /* heat.c: find hot paths in a drained buffer, now and then; by the drains. Hand one of them to the translator, by the serve
  * thread; false if there is none. */
