@@ -7,18 +7,17 @@
 Counts are compared in all, and for each instruction. Shapes are odd on purpose: one way, sets that are no power of two, lines of
 different lengths, 8 ways (which gait has code of its own for), caches so small that everything misses.
 """
-import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-GAIT = ROOT / "build/gait"
-WORK = ROOT / "build/cache"
-CASES = []
-ALL_ROWS = ("--json", "--by", "instruction", "--top", "1000000000")
+sys.path.insert(0, str(HERE.parent))
+from cases import GAIT, ROOT, analysis, build, case, events_of, live_and_stored, main, record, require, use  # noqa: E402
+
+use("cache")
 NAMES = ("Ir", "I1mr", "ILmr", "Dr", "D1mr", "DLmr", "Dw", "D1mw", "DLmw")
 # I1, D1, LL: size, ways, line.
 SHAPES = [
@@ -29,20 +28,6 @@ SHAPES = [
     ((4096, 8, 32), (8192, 8, 128), (12 * 32 * 64, 12, 32)),
     ((49152, 12, 64), (16384, 4, 16), (196608, 3, 64)),
 ]
-
-
-class Failed(Exception):
-    pass
-
-
-def case(function):
-    CASES.append(function)
-    return function
-
-
-def require(holds, why):
-    if not holds:
-        raise Failed(why)
 
 
 # -- The plain simulator ------------------------------------------------------------------------------------------------
@@ -71,7 +56,7 @@ class Cache:
 def simulate(events, shape):
     i1, d1, ll = (Cache(*s) for s in shape)
     counts = defaultdict(lambda: dict.fromkeys(NAMES, 0))
-    for pc, event, address, size in events:
+    for _, pc, event, address, size in events:
         n = counts[pc]
         total, first, last = {"exec": NAMES[:3], "load": NAMES[3:6], "modify": NAMES[3:6], "store": NAMES[6:]}[event]
         n[total] += 1
@@ -83,36 +68,12 @@ def simulate(events, shape):
 
 # -- gait ---------------------------------------------------------------------------------------------------------------
 
-def build(name, source, *options):
-    program = WORK / name
-    subprocess.run(["gcc", "-O2", "-w", "-pthread", *options, "-o", program, source, "-lm"], check=True)
-    return program
-
-
-def record(name, *argv, **env):
-    trace = WORK / f"{name}.gait"
-    subprocess.run(["env", *(f"{k}={v}" for k, v in env.items()), GAIT, "record", "-o", trace, "--", *argv],
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-    return trace
-
-
-def events_of(trace):
-    out = subprocess.run([GAIT, "dump", trace], capture_output=True, text=True, check=True).stdout
-    for line in out.splitlines()[1:]:
-        words = line.split()
-        if words[2] in ("exec", "load", "store", "modify"):
-            yield int(words[1], 16), words[2], int(words[3], 16), int(words[4])
-
-
 def options_of(shape):
     return [f"--{name}={size},{ways},{line}" for name, (size, ways, line) in zip(("I1", "D1", "LL"), shape)]
 
 
 def cache(*args):
-    """The last line is the result: a program may have printed before it."""
-    out = subprocess.run([GAIT, "cache", *ALL_ROWS, *args],
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
-    return json.loads(out.splitlines()[-1])
+    return analysis("cache", "--by", "instruction", *args)
 
 
 def numbers(row):
@@ -157,16 +118,11 @@ def small_buffers_and_hot_units():
 
 @case
 def live_is_as_stored():
-    """The same addresses in both runs: the kernel places nothing at random, and the program asks it for nothing."""
     program = build("odd_static", HERE / "odd_references.c", "-static", "-no-pie")
     for knobs in ("", "tinybuf", "hot,tinybuf", "lazy,tinybuf"):
-        fixed = ["setarch", "-R", "env", "-i", f"GAIT_STRESS={knobs}"]
-        trace = WORK / "stored.gait"
-        subprocess.run([*fixed, GAIT, "record", "-o", trace, "--", program], stdout=subprocess.PIPE, check=True)
-        out = subprocess.run([*fixed, GAIT, "cache", *ALL_ROWS, *options_of(SHAPES[2]), "--", program],
-                             stdout=subprocess.PIPE, text=True, check=True).stdout
-        live, stored = json.loads(out.splitlines()[-1]), cache(*options_of(SHAPES[2]), trace)
-        require(live == stored, f"GAIT_STRESS={knobs}: live {live['total']}, stored {stored['total']}")
+        for jobs in ("1", "2", "8"):
+            live, stored = live_and_stored(program, ["cache", "--by", "instruction", "-j", jobs, *options_of(SHAPES[2])], knobs)
+            require(live == stored, f"GAIT_STRESS={knobs} -j {jobs}: live {live['total']}, stored {stored['total']}")
 
 
 @case
@@ -182,21 +138,5 @@ def shapes_that_cannot_be():
         require(run.returncode == 2 and word in run.stderr, f"--D1={given}: status {run.returncode}, {run.stderr}")
 
 
-def main():
-    WORK.mkdir(parents=True, exist_ok=True)
-    passed = failed = 0
-    for function in CASES:
-        if len(sys.argv) > 1 and not any(word in function.__name__ for word in sys.argv[1:]):
-            continue
-        try:
-            function()
-            passed += 1
-        except (Failed, AssertionError, subprocess.CalledProcessError) as why:
-            failed += 1
-            print(f"not ok {function.__name__}: {why}\n  again with: tests/cache/run.py {function.__name__}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

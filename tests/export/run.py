@@ -16,13 +16,11 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "tests/oracle"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "oracle")]
 import decode  # noqa: E402 (it is found through the path above)
+from cases import GAIT, ROOT, build, case, main, record, require, use  # noqa: E402
 
-GAIT = ROOT / "build/gait"
-WORK = ROOT / "build/export"
-CASES = []
+WORK = use("export")
 # ChampSim's numbers, from its tracer and its documentation; from 27 on they are gait's, from gait-export(1).
 NUMBERS = {name: 3 + i for i, name in enumerate(
     "rdi rsi rbp rsp rbx rdx rcx rax r8 r9 r10 r11 r12 r13 r14 r15 cs ss ds es fs gs flags rip target".split())}
@@ -30,33 +28,7 @@ NUMBERS.update({f"xmm{i}": 64 + i for i in range(32)})
 Record = namedtuple("Record", "ip branch taken writes reads written read")
 
 
-class Failed(Exception):
-    pass
-
-
-def case(function):
-    CASES.append(function)
-    return function
-
-
-def require(holds, why):
-    if not holds:
-        raise Failed(why)
-
-
 # -- Programs, traces, exports ------------------------------------------------------------------------------------------
-
-def build(name, source, *options):
-    program = WORK / name
-    subprocess.run(["gcc", "-O2", "-w", "-Wl,--no-warn-execstack", *options, "-o", program, source, "-lm"], check=True)
-    return program
-
-
-def record(name, *argv):
-    trace = WORK / f"{name}.gait"
-    subprocess.run([GAIT, "record", "-o", trace, "--", *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-    return trace
-
 
 def export(trace, to, *options):
     """What gait export writes, and what it says."""
@@ -254,21 +226,5 @@ def champsim_of_stressed_recordings_is_the_same():
         require(kept == [r._replace(written=(), read=()) for r in whole[0]], f"GAIT_STRESS={knobs} makes other records")
 
 
-def main():
-    WORK.mkdir(parents=True, exist_ok=True)
-    passed = failed = 0
-    for function in CASES:
-        if len(sys.argv) > 1 and not any(word in function.__name__ for word in sys.argv[1:]):
-            continue
-        try:
-            function()
-            passed += 1
-        except (Failed, AssertionError, subprocess.CalledProcessError) as why:
-            failed += 1
-            print(f"not ok {function.__name__}: {why}\n  again with: tests/export/run.py {function.__name__}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
