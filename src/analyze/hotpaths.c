@@ -59,7 +59,7 @@ static u32 terminal_of(struct finder *f, const struct walk *w, u32 i)
 static void put_batch(struct finder *f, const struct walk *w)
 {
     struct paths *p = f->paths;
-    for (u32 i = w->continues; i < w->batch->n_records; i++) {
+    for (u32 i = w->events.continues; i < w->batch->n_records; i++) {
         if (!walk_ran(w, i))
             continue;
         if (p->exits == f->limit) {

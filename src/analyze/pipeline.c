@@ -363,7 +363,7 @@ void pipeline_add(struct stretch *s, const struct events *e)
     s->work->refs += e->batch->n_refs;
     s->work->records += e->batch->n_records;
     spend(&s->add, since);
-    if (!e->unfinished && (s->work->refs >= FULL_REFS || s->work->records >= FULL_RECORDS))
+    if (s->work->refs >= FULL_REFS || s->work->records >= FULL_RECORDS)
         hand_over(s);
 }
 

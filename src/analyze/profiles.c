@@ -299,11 +299,11 @@ static void take_references(struct profiles *p, const struct batch *b)
 void profiles_batch(struct profiles *p, const struct walk *w)
 {
     struct flow *f = flow_of_batch(p, w);
-    for (u32 i = w->continues; i < w->batch->n_records; i++)
+    for (u32 i = w->events.continues; i < w->batch->n_records; i++)
         take_record(p, f, w, i);
     take_references(p, w->batch);
     walk_count(w, &p->counts);
-    if (w->before + w->at == 0 && !w->continues)
+    if (w->before + w->at == 0 && !w->events.continues)
         squeeze_put(&p->work->streams[STREAM_columns], w->window.packed->v, w->window.packed->n);
 }
 

@@ -42,8 +42,7 @@ static void *replay_main(void *replayer)
     struct replayer *x = replayer;
     struct walk *w = &x->walk;
     while (!load_relaxed(&x->replay->failed) && (x->status = walk_next(w, &x->err)) > 0)
-        pipeline_add(x->stretch, &(struct events){w->table, w->batch, w->window.records + w->at,
-                                                  w->continues, w->unfinished});
+        pipeline_add(x->stretch, &w->events);
     if (x->status < 0)
         store_relaxed(&x->replay->failed, 1);
     if (x->stretch)

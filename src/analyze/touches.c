@@ -38,7 +38,6 @@ void touches_reset(struct touches *t)
 {
     memset(t->code.line, NO_LINE, (t->code.mask + 1) * sizeof t->code.line[0]);
     memset(t->data.line, NO_LINE, (t->data.mask + 1) * sizeof t->data.line[0]);
-    t->shown = 0;
 }
 
 /* -- Counts ------------------------------------------------------------------------------------ */
@@ -148,9 +147,8 @@ static void touch_insns(struct touches *t, u32 id, u32 n)
     }
 }
 
-/* Any other: the references of record i, each behind the instructions up to its own; `shown` of them were seen to before. How many
- * were now. */
-static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const struct ran *r,
+/* Any other: the references of record i, each behind the instructions up to its own; `shown` of these were seen to before. */
+static void touch_record(struct touches *t, const struct batch *b, u32 i, const struct ran *r,
                         u32 shown, bool unfinished)
 {
     const struct unit_table *x = t->table;
@@ -173,10 +171,8 @@ static u32 touch_record(struct touches *t, const struct batch *b, u32 i, const s
         }
         touch_one(t, (struct touch){b->addr[j], id, size ? size : s->size}, &t->data);
     }
-    if (unfinished || shown >= r->insns)
-        return shown;
-    touch_insns(t, insn0 + shown, r->insns - shown);
-    return r->insns;
+    if (!unfinished && shown < r->insns)
+        touch_insns(t, insn0 + shown, r->insns - shown);
 }
 
 /* Most records are whole, and of an exit whose script says it all. */
@@ -198,8 +194,7 @@ static void add_any(struct touches *t, const struct events *e, u32 i, bool conti
     struct ran r;
     if (!events_ran(e, i, &r))
         return;
-    u32 shown = touch_record(t, e->batch, i, &r, continues ? t->shown : 0, unfinished);
-    t->shown = unfinished ? shown : 0;
+    touch_record(t, e->batch, i, &r, continues ? e->shown : 0, unfinished);
     if (!unfinished)
         passes_count(&t->passes, e, i, &r);
 }

@@ -43,7 +43,6 @@ struct touch_filter {
 struct touches {
     const struct unit_table *table;
     struct touch_filter code, data;
-    u32 shown;              /* instructions of an unfinished record that were seen to */
     VEC(struct touch) list; /* in order; taken and emptied by the consumer */
     VEC(struct touch_script) scripts; /* by exit */
     VEC(struct touch_step) steps;

@@ -172,7 +172,7 @@ static bool comes_before(struct visit *v, const struct walk *w, u32 i, u32 *firs
         return false;
     switch (v->what.by) {
     case FROM_record:
-        v->passed += !(w->continues && i == 0);
+        v->passed += !(w->events.continues && i == 0);
         v->begun = here >= from;
         break;
     case FROM_instruction:

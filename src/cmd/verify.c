@@ -167,7 +167,7 @@ static const char *record_fault(const struct walk *w, u32 i, struct past *p)
     const char *fault = NULL;
     if (w->batch->exit[i] < FIRST_EXIT_ID)
         fault = guest_record_fault(w, i, p);
-    else if (i || !w->continues)
+    else if (i || !w->events.continues)
         fault = exit_record_fault(w, i, p);
     return fault ? fault : refs_fault(w, i);
 }
@@ -190,7 +190,7 @@ static int check_batch(struct verifier *v, struct err *e)
     }
     walk_count(w, &v->counts);
     if (w->trace->summary.digest)
-        digest_batch(digest_slot(v, walk_thread(w)), w->table, w->batch, w->continues);
+        digest_batch(digest_slot(v, walk_thread(w)), w->table, w->batch, w->events.continues);
     return 0;
 }
 

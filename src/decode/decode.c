@@ -447,6 +447,17 @@ s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b
     return (s64)at;
 }
 
+u32 events_shown(const struct events *e)
+{
+    const struct batch *b = e->batch;
+    const u32 last = b->n_records - 1, shown = e->continues && !last ? e->shown : 0;
+    if (b->n_refs == b->first[last])
+        return shown;
+    u32 j = b->ref[b->n_refs - 1];
+    j = j & BATCH_ODD ? b->odd[j & ~BATCH_ODD].ref : j;
+    return MAX(shown, e->table->refs.v[j].insn + 1u);
+}
+
 void decoder_init(struct decoder *d, const struct unit_table *table, bool scalar)
 {
     *d = (struct decoder){.table = table, .plans = scalar ? NULL : plans_new()};

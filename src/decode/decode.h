@@ -45,7 +45,11 @@ struct events {
     const u8 *records; /* that it was decoded from: record_at counts from here */
     bool continues;    /* its first record is the rest of the last batch's last one */
     bool unfinished;   /* its last record goes on in the next batch */
+    u32 shown;         /* with `continues`: instructions of the first record that earlier batches have shown */
 };
+
+/* What the next batch's `shown` is, if this one is unfinished: up to the instruction that made the last reference. */
+u32 events_shown(const struct events *e);
 
 /* The first slot of a partial record. */
 struct partial {

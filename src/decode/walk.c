@@ -110,13 +110,14 @@ static int have_records(struct walk *w, struct err *e)
 static void note_ends(struct walk *w, u64 used)
 {
     const struct batch *b = w->batch;
-    u32 size;
-    w->continues = w->unfinished;
-    w->shown_before = w->shown;
-    w->unfinished = b->n_records && b->record_at[b->n_records - 1] == used;
-    w->shown = w->continues && b->n_records == 1 ? w->shown_before : 0;
-    if (w->unfinished && b->n_refs > b->first[b->n_records - 1])
-        w->shown = walk_ref(w, b->n_refs - 1, &size)->insn + 1u;
+    bool unfinished = b->n_records && b->record_at[b->n_records - 1] == used;
+    w->events = (struct events){.table = w->table,
+                                .batch = b,
+                                .records = w->window.records + w->at,
+                                .continues = w->events.unfinished,
+                                .unfinished = unfinished,
+                                .shown = w->shown};
+    w->shown = unfinished ? events_shown(&w->events) : 0;
 }
 
 int walk_next(struct walk *w, struct err *e)
@@ -183,9 +184,9 @@ struct share walk_share(const struct walk *w, u32 i)
 {
     const struct batch *b = w->batch;
     struct share s = {0, walk_run(w, i).insns};
-    if (i == 0 && w->continues)
-        s.from = w->shown_before;
-    if (i == b->n_records - 1 && w->unfinished)
+    if (i == 0 && w->events.continues)
+        s.from = w->events.shown;
+    if (i == b->n_records - 1 && w->events.unfinished)
         s.to = w->shown;
     return s;
 }
@@ -212,6 +213,6 @@ void walk_count(const struct walk *w, struct trace_counts *n)
     n->loads += b->loads;
     n->stores += b->stores;
     n->modifies += b->modifies;
-    n->records += b->n_records - (w->continues && b->n_records);
-    n->bytes += w->at == 0 && w->before == 0 && !w->continues ? w->window.head->bytes : 0;
+    n->records += b->n_records - (w->events.continues && b->n_records);
+    n->bytes += w->at == 0 && w->before == 0 && !w->events.continues ? w->window.head->bytes : 0;
 }

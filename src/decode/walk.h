@@ -26,10 +26,8 @@ struct walk {
     bool alone;
     size_t at;       /* where in the window the current batch begins */
     size_t next;     /* ... and the next one */
-    bool continues;  /* the batch's first record is the rest of the last batch's last record */
-    bool unfinished; /* the batch's last record goes on in the next batch */
-    u32 shown;       /* instructions of that record that batches up to this one have shown */
-    u32 shown_before;
+    struct events events; /* the current batch */
+    u32 shown;            /* what the next one's will be */
 };
 
 /* Which unit a record ran, and how many of its instructions. */

@@ -39,7 +39,8 @@ struct watchers {
 /* Decode and count, and let them look. */
 static void sink_decode(struct drain *d, const u8 *data, u32 size, const struct watchers *w)
 {
-    bool ended = false, continues = false;
+    struct events e = {.table = d->decoder.table, .batch = d->batch};
+    bool ended = false;
     decoder_reset(&d->decoder);
     for (u32 at = 0; at < size && !ended && !d->undecodable;) {
         s64 n = decode_batch(&d->decoder, data + at, size - at, d->batch, &ended, &d->decode_error);
@@ -50,14 +51,15 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size, const struct 
             return;
         }
         count_batch(d);
+        e.records = data + at;
+        e.unfinished = d->decoder.unfinished;
         if (w->digest)
-            digest_batch(w->digest, d->decoder.table, d->batch, continues);
+            digest_batch(w->digest, d->decoder.table, d->batch, e.continues);
         if (w->analyst)
-            w->analyst->batch(w->buffer,
-                              &(struct events){d->decoder.table, d->batch, data + at, continues,
-                                               d->decoder.unfinished});
+            w->analyst->batch(w->buffer, &e);
         at += (u32)n;
-        continues = d->decoder.unfinished;
+        e.shown = e.unfinished ? events_shown(&e) : 0;
+        e.continues = e.unfinished;
     }
 }
 
