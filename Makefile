@@ -8,18 +8,19 @@
 #   make kernels    the programs to measure with
 
 PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/.define GAIT_VERSION "\(.*\)"/\1/p' src/cmd/cmd.h)
 CC     ?= gcc
 B      := build
 WARN   := -Wall -Wextra -Wshadow $(if $(CI),-Werror)
 CFLAGS ?= -O2 -g
-HOST   := -std=gnu11 $(WARN) -Isrc -D_GNU_SOURCE -pthread
+HOST   := -std=gnu11 $(WARN) -Isrc -Iinclude -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden
 # The guest lives in somebody else's program: no libc, no vector registers, no thread-local storage, nothing relocated.
 GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-protector -fcf-protection=none \
           -mgeneral-regs-only -mfsgsbase -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
 LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf
 
-.PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench bench-disk install clean
+.PHONY: all lib examples demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench bench-disk install clean
 all: $(B)/gait
 .SECONDARY:
 
@@ -48,8 +49,22 @@ OBJ := $(SRC:src/%.c=$(B)/obj/%.o) $(B)/obj/host/guest_blob.o
 $(B)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(HOST) $(CFLAGS) -MMD -MP -c $< -o $@
+# Tools find the functions of gait.h in it.
 $(B)/gait: $(OBJ)
-	$(CC) $(HOST) $(CFLAGS) -o $@ $(OBJ) $(LIBS)
+	$(CC) $(HOST) $(CFLAGS) -Wl,--export-dynamic-symbol='gait_*' -o $@ $(OBJ) $(LIBS)
+
+# The same for programs that ask for events themselves; it shows what gait.h declares.
+$(B)/libgait.so.1: $(OBJ) src/tool/gait.map
+	$(CC) $(HOST) $(CFLAGS) -shared -Wl,-soname,libgait.so.1 -Wl,--version-script,src/tool/gait.map -o $@ \
+	    $(filter-out $(B)/obj/cmd/%,$(OBJ)) $(LIBS)
+lib: $(B)/libgait.so.1
+
+# Tools of one's own, as anybody would make them.
+TOOLS := $(patsubst examples/%.c,$(B)/examples/%.so,$(wildcard examples/*.c))
+$(B)/examples/%.so: examples/%.c include/gait.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g $(WARN) -Iinclude -shared -fPIC -o $@ $<
+examples: $(TOOLS)
 
 # -- Tests --------------------------------------------------------------------------------------
 # Unit tests link with all of gait but main, under the sanitizers, from objects of their own.
@@ -65,7 +80,7 @@ $(B)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(SAN_OBJ)
 
 # Fuzzers: the translator on random code, the reader on random files.
 FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace $(B)/fuzz/fuzz_pack
-FUZZ_SRC := $(filter-out src/cmd/% src/host/%,$(SRC))
+FUZZ_SRC := $(filter-out src/cmd/% src/host/% src/tool/%,$(SRC))
 $(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard src/*/*.h)
 	@mkdir -p $(@D)
 	clang $(HOST) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(FUZZ_SRC) $(LIBS)
@@ -149,10 +164,15 @@ bench-disk: $(B)/gait $(B)/bench/store $(KERNELS)
 demo: $(B)/gait
 	@scripts/demo
 
-install: $(B)/gait
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
+install: $(B)/gait $(B)/libgait.so.1
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig share/man/man1 share/man/man3 share/man/man5)
 	install $(B)/gait $(DESTDIR)$(PREFIX)/bin/gait
+	install -m 644 include/gait.h $(DESTDIR)$(PREFIX)/include
+	install $(B)/libgait.so.1 $(DESTDIR)$(PREFIX)/lib
+	ln -sf libgait.so.1 $(DESTDIR)$(PREFIX)/lib/libgait.so
+	sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' src/tool/gait.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gait.pc
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 docs/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 
 -include $(wildcard $(B)/obj/*/*.d $(B)/san/*/*.d $(B)/guest/*.d)

@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define GAIT_API 1 /* goes up when something here changes its meaning */
 
@@ -107,6 +108,21 @@ struct gait_place {
 };
 struct gait_place gait_where(struct gait_result *r, uint32_t process, uint64_t pc);
 
+/* Counts of instructions, which nearly every tool wants: so many for each, of all processes. */
+struct gait_counts;
+struct gait_counts *gait_counts(uint32_t each);
+/* Those of a batch's process: the counts of instruction i begin at [i * each]. They may move with the next call. */
+uint64_t *gait_counts_of(struct gait_counts *c, const struct gait_batch *b);
+/* Those of one instruction; NULL if gait_counts_of has seen no batch with it. */
+uint64_t *gait_counts_at(struct gait_counts *c, uint32_t process, uint32_t insn);
+/* Add `from` to `into`, and free it. */
+void gait_counts_merge(struct gait_counts *into, struct gait_counts *from);
+/* Make a table of them, whose columns have these names, and free them: the counts of a function, a source line or an instruction are added
+ * up, and the rows with the most of the first come first. */
+enum gait_by { GAIT_BY_FUNCTION, GAIT_BY_LINE, GAIT_BY_INSTRUCTION };
+void gait_counts_table(struct gait_counts *c, struct gait_result *r, enum gait_by by, const char *name, const char *title,
+                       const char *const *columns);
+
 /* -- Tools ---------------------------------------------------------------------------------------- */
 
 /* What each of several states of a tool gets to see. With one state (-j 1) they are all the same: all events, in order. */
@@ -161,6 +177,7 @@ struct gait_place gait_find(struct gait *g, uint32_t process, uint64_t pc);
 /* After gait_start: the program goes on to its end, unseen if it has not ended yet; its status as from waitpid. After gait_open: 0. */
 int gait_close(struct gait *g);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -3,7 +3,6 @@
 #include "analyze/result.h"
 #include "base/err.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +45,9 @@ size_t table_rows(const struct table *t)
     return t->columns.n ? t->cells.n / t->columns.n : 0;
 }
 
-void table_row(struct table *t, ...)
+void table_row_args(struct table *t, va_list args)
 {
-    va_list args;
     union cell *c = table_cells(t);
-    va_start(args, t);
     for (size_t i = 0; i < t->columns.n; i++)
         switch (t->columns.v[i].type) {
         case CELL_text:
@@ -64,6 +61,13 @@ void table_row(struct table *t, ...)
         case CELL_percent:
             c[i].number = va_arg(args, double);
         }
+}
+
+void table_row(struct table *t, ...)
+{
+    va_list args;
+    va_start(args, t);
+    table_row_args(t, args);
     va_end(args);
 }
 

@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
+#include <stdarg.h>
+
 enum cell_type {
     CELL_text,    /* const char *, copied; NULL: not known */
     CELL_count,   /* u64 */
@@ -51,6 +53,7 @@ struct table *result_table(struct result *r, enum table_kind kind, const char *n
 void table_add_column(struct table *t, enum cell_type type, const char *name, const char *what);
 /* A row with a cell for each column: const char *, u64 or double, as its type says. */
 void table_row(struct table *t, ...);
+void table_row_args(struct table *t, va_list args);
 /* The same, cell by cell: room for a row, with zeros and no texts. */
 union cell *table_cells(struct table *t);
 size_t table_rows(const struct table *t);

@@ -1,138 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* gait analyze, and each analysis as a command of its own: of a trace, or of a program while it runs. */
-#include "analyze/pipeline.h"
-#include "analyze/replay.h"
-#include "base/number.h"
-#include "cmd/cmd.h"
-#include "cmd/run.h"
-#include "report/report.h"
+#include "cmd/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { ANALYSES = 16 /* at a time */, WORKERS = 64 };
-
-enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_SET, OPT_OWN };
+enum { OPT_SET = OPT_OWN, OPT_ANALYSIS };
 static const struct option common[] = {
-    {"top", required_argument, NULL, OPT_TOP},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"csv", no_argument, NULL, OPT_CSV},
-    {"stats", no_argument, NULL, OPT_STATS},
-    {"follow", required_argument, NULL, OPT_FOLLOW},
-    {"jobs", required_argument, NULL, 'j'},
-    {"analyses", required_argument, NULL, 'a'},
+    SESSION_OPTIONS,
+    {"analyses", required_argument, NULL, 'a'}, /* these two of `analyze` only */
     {"set", required_argument, NULL, OPT_SET},
 };
-
-static const char *const follow_names[] = {"no", "yes"};
-
-struct session {
-    const char *command;
-    const struct analysis *analyses[ANALYSES];
-    void *studies[ANALYSES];
-    u32 n;
-    u32 workers;
-    bool follow, stats;
-    size_t top;
-    void (*print)(FILE *f, const struct result *r, size_t top);
-    struct pipeline *pipeline;
-    VEC(struct trace_module) modules; /* of all processes; the texts are ours if `live` */
-    bool live;
-};
-
-/* A process of a live program: it has an order of its own. */
-struct live {
-    struct session *session;
-    u32 number;
-    struct pipe_order *order;
-    struct pipe_memory *memory;
-};
-
-/* -- A program while it runs ------------------------------------------------------------------- */
-
-static void *live_begin(void *session, u32 number, const struct unit_table *t)
-{
-    struct session *s = session;
-    struct live *x = malloc(sizeof *x);
-    check(x != NULL);
-    *x = (struct live){.session = s, .number = number, .order = pipeline_order(s->pipeline)};
-    x->memory = pipeline_begin(x->order, number, t);
-    return x;
-}
-
-static void *live_open(void *live, u64 turn, u32 thread)
-{
-    struct live *x = live;
-    return pipeline_open(x->memory, turn, thread);
-}
-
-static void live_batch(void *stretch, const struct events *e)
-{
-    pipeline_add(stretch, e);
-}
-
-static void live_close(void *stretch)
-{
-    pipeline_close(stretch);
-}
-
-static char *copy(const char *s)
-{
-    char *c = strdup(s);
-    check(c != NULL);
-    return c;
-}
-
-static void live_end(void *live, const struct trace_module *m, size_t n)
-{
-    struct live *x = live;
-    for (size_t i = 0; i < n; i++) {
-        struct trace_module own = m[i];
-        own.process = x->number;
-        own.path = copy(own.path);
-        own.build_id = copy(own.build_id);
-        vec_push(&x->session->modules, own);
-    }
-    pipeline_end(x->memory);
-    pipeline_order_free(x->order);
-    free(x);
-}
-
-static int run_program(struct session *s, char **argv)
-{
-    struct analyst a = {s,          s->workers, live_begin, live_open,
-                        live_batch, live_close, live_end};
-    struct run_options o = {.argv = argv,
-                            .events = EVENTS_control,
-                            .sink = SINK_analyst,
-                            .follow = s->follow,
-                            .analyst = &a};
-    struct run_result result;
-    struct err e;
-    for (u32 i = 0; i < s->n; i++)
-        if (s->analyses[i]->wants_memory)
-            o.events = EVENTS_memory;
-    s->live = true;
-    if (host_run(&o, &result, &e))
-        die("%s", e.text);
-    report_run(&o, &result);
-    if (result.undecodable)
-        die("the records of the program could not be decoded: %s", result.decode_error.text);
-    return result.status;
-}
-
-/* -- A trace ----------------------------------------------------------------------------------- */
-
-static void read_trace(struct session *s, struct trace *t)
-{
-    struct err e;
-    if (replay(s->pipeline, t, s->workers, &e))
-        die("%s", e.text);
-    for (size_t i = 0; i < t->modules.n; i++)
-        vec_push(&s->modules, t->modules.v[i]);
-}
 
 /* -- Options ----------------------------------------------------------------------------------- */
 
@@ -144,7 +22,7 @@ static void add_analysis(struct session *s, const char *name)
     for (u32 i = 0; i < s->n; i++)
         if (s->analyses[i] == a)
             return;
-    check(s->n < ANALYSES);
+    check(s->n < SESSION_ANALYSES);
     s->studies[s->n] = a->make();
     s->analyses[s->n++] = a;
 }
@@ -159,7 +37,7 @@ static void set_option(struct session *s, u32 i, const char *option, const char 
 {
     struct err e;
     if (s->analyses[i]->set(s->studies[i], option, value, &e))
-        die_usage("%s: %s%s %s", s->command, s->n > 1 ? "" : "--", option, e.text);
+        die_usage("%s: --%s %s", s->analyses[i]->name, option, e.text);
 }
 
 static const struct analysis_option *find_option(const struct analysis *a, const char *name)
@@ -205,7 +83,7 @@ static const struct option *make_options(const struct analysis *a)
     for (const struct analysis_option *o = a ? a->options : NULL; o && o->name; o++) {
         check(n + 1 < ARRAY_LEN(all));
         all[n++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL,
-                                   OPT_OWN + (int)(o - a->options)};
+                                   OPT_ANALYSIS + (int)(o - a->options)};
     }
     all[n] = (struct option){0};
     return all;
@@ -216,61 +94,18 @@ static void read_options(struct session *s, int argc, char **argv)
     const struct analysis *own = s->n ? s->analyses[0] : NULL;
     const struct option *options = make_options(own);
     for (int c; (c = next_option(argc, argv, own ? "+j:" : "+j:a:", options)) != -1;) {
-        switch (c) {
-        case OPT_TOP:
-            s->top = option_number(argv[0], "top", "a number of rows", optarg);
-            break;
-        case OPT_JSON:
-            s->print = report_json;
-            break;
-        case OPT_CSV:
-            s->print = report_csv;
-            break;
-        case OPT_STATS:
-            s->stats = true;
-            break;
-        case OPT_FOLLOW:
-            s->follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
-            break;
-        case 'j':
-            s->workers = (u32)option_number(argv[0], "jobs", "a number of threads", optarg);
-            if (!s->workers || s->workers > WORKERS)
-                die_usage("%s: --jobs is between 1 and %d", argv[0], WORKERS);
-            break;
-        case 'a':
+        if (session_option(s, c))
+            continue;
+        if (c == 'a')
             add_analyses(s, optarg);
-            break;
-        case OPT_SET:
+        else if (c == OPT_SET)
             set_dotted(s, optarg);
-            break;
-        default:
-            set_option(s, 0, own->options[c - OPT_OWN].name, optarg ? optarg : "");
-        }
+        else
+            set_option(s, 0, own->options[c - OPT_ANALYSIS].name, optarg ? optarg : "");
     }
 }
 
-/* -- The end ----------------------------------------------------------------------------------- */
-
-static void print_stats(const struct session *s)
-{
-    struct pipe_stats n = pipeline_stats(s->pipeline);
-    u64 all = n.ticks * s->workers, busy = n.decode + n.add + n.take + n.wait;
-    const struct {
-        const char *name;
-        u64 ticks;
-    } rows[] = {
-        {"decoding", n.decode},
-        {"adding to works", n.add},
-        {"taking works in turn", n.take},
-        {"waiting for works to be taken", n.wait},
-        {"waiting for records", all - MIN(all, busy)},
-    };
-    fprintf(stderr, "%u threads, %lu stretches, %lu works; of the threads' time:\n", s->workers,
-            (unsigned long)n.stretches, (unsigned long)n.works);
-    for (u32 i = 0; i < ARRAY_LEN(rows); i++)
-        fprintf(stderr, "%-32s %6.1f %%\n", rows[i].name,
-                all ? 100.0 * (double)rows[i].ticks / (double)all : 0.0);
-}
+/* -- Results ----------------------------------------------------------------------------------- */
 
 /* Results of several analyses have the analysis before the names of their tables. */
 static void qualify(struct result *r, size_t from, const char *name)
@@ -284,69 +119,35 @@ static void qualify(struct result *r, size_t from, const char *name)
     }
 }
 
-static void show(struct session *s)
+static int show(struct session *s)
 {
     struct sources sources;
     struct result r = {0};
-    sources_init(&sources, s->modules.v, s->modules.n);
+    sources_init(&sources, s->modules, s->n_modules);
     for (u32 i = 0; i < s->n; i++) {
         size_t from = r.tables.n;
         s->analyses[i]->finish(s->studies[i], &sources, &r);
         if (s->n > 1)
             qualify(&r, from, s->analyses[i]->name);
     }
-    s->print(stdout, &r, s->top);
+    s->print(stdout, &r, session_top(s));
     stdout_flush();
     result_fini(&r);
     sources_fini(&sources);
-}
-
-static void close_session(struct session *s)
-{
-    for (u32 i = 0; i < s->n; i++)
-        s->analyses[i]->drop(s->studies[i]);
-    for (size_t i = 0; s->live && i < s->modules.n; i++) {
-        free(s->modules.v[i].path);
-        free(s->modules.v[i].build_id);
-    }
-    vec_fini(&s->modules);
-    pipeline_free(s->pipeline);
+    return 0;
 }
 
 int cmd_analyze(int argc, char **argv)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct session s = {.command = argv[0],
-                        .workers = (u32)MAX(1, MIN(cores, 8)),
-                        .follow = true,
-                        .top = 20,
-                        .print = report_text};
-    struct trace t;
-    struct err e;
-    int status = 0;
+    struct session s;
+    session_init(&s, argv[0]);
     if (strcmp(argv[0], "analyze"))
         add_analysis(&s, argv[0]);
     read_options(&s, argc, argv);
     if (!s.n)
         die_usage("analyze: no analysis was given; name some with -a");
-    s.pipeline = pipeline_new(s.analyses, s.studies, s.n, s.workers, &e);
-    if (!s.pipeline)
-        die_usage("%s: %s", argv[0], e.text);
-    if (optind < argc && !strcmp(argv[optind - 1], "--")) {
-        status = run_program(&s, argv + optind);
-    } else {
-        if (trace_open(&t, only_argument(argc, argv, "TRACE, or -- PROGRAM"), &e))
-            die("%s", e.text);
-        read_trace(&s, &t);
-    }
-    show(&s);
-    if (s.stats)
-        print_stats(&s);
-    bool live = s.live;
-    close_session(&s);
-    if (live)
-        return end_like(status);
-    report_trouble(&t);
-    trace_close(&t);
-    return 0;
+    int status = session_run(&s, argc, argv, show);
+    for (u32 i = 0; i < s.n; i++)
+        s.analyses[i]->drop(s.studies[i]);
+    return status;
 }

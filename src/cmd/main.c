@@ -44,7 +44,8 @@ static int help_on(const char *name)
     const struct analysis *a = analysis_find(name);
     printf("usage: gait %s %s\n\n%s; see also gait-%s(1)\n", c->name, c->args, c->what, c->name);
     for (const struct analysis_option *o = a ? a->options : NULL; o && o->name; o++)
-        printf("%s  --%s%s%s\n      %s\n", o == a->options ? "\n" : "", o->name, o->argument ? " " : "", o->argument ? o->argument : "", o->what);
+        printf("%s  --%s%s%s\n      %s\n", o == a->options ? "\n" : "", o->name,
+               o->argument ? " " : "", o->argument ? o->argument : "", o->what);
     stdout_flush();
     return 0;
 }

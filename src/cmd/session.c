@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Events from wherever they are, through a pipeline. */
+#include "cmd/session.h"
+#include "analyze/replay.h"
+#include "cmd/run.h"
+#include "report/report.h"
+#include "tool/live.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKERS = 64, TEXT_ROWS = 20 };
+
+static const char *const follow_names[] = {"no", "yes"};
+
+void session_init(struct session *s, const char *command)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *s = (struct session){.command = command,
+                          .workers = (u32)MAX(1, MIN(cores, 8)),
+                          .follow = true,
+                          .print = report_text};
+}
+
+size_t session_top(const struct session *s)
+{
+    return s->top ? s->top : s->print == report_text ? TEXT_ROWS : SIZE_MAX;
+}
+
+bool session_option(struct session *s, int c)
+{
+    switch (c) {
+    case OPT_TOP:
+        s->top = option_number(s->command, "top", "a number of rows", optarg);
+        return true;
+    case OPT_JSON:
+        s->print = report_json;
+        return true;
+    case OPT_CSV:
+        s->print = report_csv;
+        return true;
+    case OPT_STATS:
+        s->stats = true;
+        return true;
+    case OPT_FOLLOW:
+        s->follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
+        return true;
+    case 'j':
+        s->workers = (u32)option_number(s->command, "jobs", "a number of threads", optarg);
+        if (!s->workers || s->workers > WORKERS)
+            die_usage("%s: --jobs is between 1 and %d", s->command, WORKERS);
+        return true;
+    }
+    return false;
+}
+
+static void print_stats(const struct session *s)
+{
+    struct pipe_stats n = pipeline_stats(s->pipeline);
+    u64 all = n.ticks * s->workers, busy = n.decode + n.add + n.take + n.wait;
+    const struct {
+        const char *name;
+        u64 ticks;
+    } rows[] = {
+        {"decoding", n.decode},
+        {"adding to works", n.add},
+        {"taking works in turn", n.take},
+        {"waiting for works to be taken", n.wait},
+        {"waiting for records", all - MIN(all, busy)},
+    };
+    fprintf(stderr, "%u threads, %lu stretches, %lu works; of the threads' time:\n", s->workers,
+            (unsigned long)n.stretches, (unsigned long)n.works);
+    for (u32 i = 0; i < ARRAY_LEN(rows); i++)
+        fprintf(stderr, "%-32s %6.1f %%\n", rows[i].name,
+                all ? 100.0 * (double)rows[i].ticks / (double)all : 0.0);
+}
+
+/* Show what was found; the status of a command that could not. */
+static int end(struct session *s, int (*show)(struct session *s))
+{
+    int status = show(s) ? 1 : 0;
+    if (s->stats)
+        print_stats(s);
+    return status;
+}
+
+static int run_program(struct session *s, char **argv, int (*show)(struct session *s))
+{
+    struct run_options o = {
+        .argv = argv, .events = EVENTS_control, .sink = SINK_analyst, .follow = s->follow};
+    struct live live = {.pipeline = s->pipeline};
+    struct run_result result;
+    struct err e;
+    for (u32 i = 0; i < s->n; i++)
+        if (s->analyses[i]->wants_memory)
+            o.events = EVENTS_memory;
+    if (live_run(&live, &o, s->workers, &result, &e))
+        die("%s", e.text);
+    report_run(&o, &result);
+    s->modules = live.modules.v;
+    s->n_modules = live.modules.n;
+    int status = end(s, show);
+    live_fini(&live);
+    if (result.undecodable)
+        die("the records of the program could not all be decoded, so something is missing: %s",
+            result.decode_error.text);
+    return status ? status : end_like(result.status);
+}
+
+static int read_trace(struct session *s, const char *path, int (*show)(struct session *s))
+{
+    struct trace t;
+    struct err e;
+    if (trace_open(&t, path, &e) || replay(s->pipeline, &t, s->workers, &e))
+        die("%s", e.text);
+    s->modules = t.modules.v;
+    s->n_modules = t.modules.n;
+    int status = end(s, show);
+    report_trouble(&t);
+    trace_close(&t);
+    return status;
+}
+
+int session_run(struct session *s, int argc, char **argv, int (*show)(struct session *s))
+{
+    struct err e;
+    bool live = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--");
+    const char *path = live ? NULL : only_argument(argc, argv, "TRACE, or -- PROGRAM");
+    s->pipeline = pipeline_new(s->analyses, s->studies, s->n, s->workers, &e);
+    if (!s->pipeline)
+        die_usage("%s: %s", s->command, e.text);
+    int status = live ? run_program(s, argv + optind, show) : read_trace(s, path, show);
+    pipeline_free(s->pipeline);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* gait tool: give the events of a trace or a program to somebody's own analysis. */
+#include "cmd/session.h"
+#include "tool/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_SET = OPT_OWN, OPT_PATIENCE, OPT_MEMORY };
+static const struct option options[] = {
+    SESSION_OPTIONS,
+    {"set", required_argument, NULL, OPT_SET},
+    {"patience", required_argument, NULL, OPT_PATIENCE},
+    {"memory", required_argument, NULL, OPT_MEMORY},
+    {0},
+};
+
+static int show(struct session *s)
+{
+    struct runner *r = s->studies[0];
+    struct err e;
+    int status = runner_end(r, s->modules, s->n_modules, &e);
+    if (status)
+        warn("%s", e.text);
+    if (r->left_out)
+        warn("the tool was not shown %u processes: it can be shown those of %u", r->left_out,
+             RING_MEMORIES);
+    return status;
+}
+
+/* Half of the machine's memory. */
+static u64 default_memory(void)
+{
+    return (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE) / 2;
+}
+
+int cmd_tool(int argc, char **argv)
+{
+    struct session s;
+    struct runner runner;
+    struct runner_options o = {.patience = 60, .memory = default_memory()};
+    VEC(char *) set = {0};
+    struct err e;
+    session_init(&s, argv[0]);
+    for (int c; (c = next_option(argc, argv, "+j:", options)) != -1;) {
+        if (session_option(&s, c))
+            continue;
+        if (c == OPT_SET)
+            vec_push(&set, optarg);
+        else if (c == OPT_PATIENCE)
+            o.patience = (u32)option_number(argv[0], "patience", "a number of seconds", optarg);
+        else
+            o.memory = option_number(argv[0], "memory", "a number of MB", optarg) << 20;
+    }
+    if (optind >= argc)
+        die_usage("tool: no TOOL.so was given");
+    vec_push(&set, NULL);
+    o.path = argv[optind++];
+    o.set = set.v;
+    o.jobs = s.workers;
+    o.top = session_top(&s);
+    o.print = s.print;
+    if (optind < argc && !strcmp(argv[optind], "--"))
+        optind++;
+    if (optind >= argc)
+        die_usage("tool: no TRACE, and no -- PROGRAM was given");
+    if (runner_start(&runner, &o, &e))
+        die("%s", e.text);
+    s.analyses[0] = &runner_analysis;
+    s.studies[0] = &runner;
+    s.n = 1;
+    int status = session_run(&s, argc, argv, show);
+    vec_fini(&set);
+    return status;
+}
