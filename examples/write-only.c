@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* write-only: which code writes data that is never read: work for nothing, unless the kernel reads it.
- *
  * A state sees the accesses to some addresses only, so several can work at the same time. */
 #include <gait.h>
-
 #include <stdlib.h>
 
 enum { PAGE = 4096, TABLE = 1 << 16 };
