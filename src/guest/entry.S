@@ -20,6 +20,8 @@ guest_head:
     .long guest_landing - guest_head
     .long guest_syscall - guest_head
     .long guest_stale - guest_head
+    .long call_returned - guest_head
+    .long guest_remote - guest_head
     .size guest_head, . - guest_head
 
     .text
@@ -209,6 +211,11 @@ task_returned:
     movl $0, %gs:T_IN_USE
     syscall
     hlt
+
+/* For system calls that the host makes in the name of a thread that is stopped in the guest. */
+guest_remote:
+    syscall
+    int3
 
 /* -- Signals ---------------------------------------------------------------------------------- */
 

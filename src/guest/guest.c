@@ -15,6 +15,9 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
     }
     if (why == NATIVE_full)
         __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
+    /* The way out makes the kernel forget what it would go on with. */
+    if (t->attached && t->pc == t->again_at && t->regs[RAX] == __NR_restart_syscall)
+        t->regs[RAX] = t->again;
     if (why != NATIVE_dying)
         signal_go_native(t);
     if (!records(t))
@@ -72,9 +75,19 @@ static void go_to(struct thread *t, u64 answer)
 
 /* -- Entries from emitted code ----------------------------------------------------------------- */
 
+/* The host has closed all gates, so that everybody comes by here. */
+static void leave_if_told(struct thread *t)
+{
+    if (load_relaxed(&control(t)->leaving))
+        leave_for_native(t, NATIVE_told);
+}
+
 void on_start(struct thread *t)
 {
-    signal_begin_process(t);
+    if (t->attached)
+        signal_begin_attached(t);
+    else
+        signal_begin_process(t);
     if (!new_buffer(t))
         leave_for_native(t, NATIVE_host_gone);
     release_signals(t);
@@ -105,6 +118,7 @@ void on_gate(struct thread *t)
         leave_for_native(t, NATIVE_host_gone);
     if (t->pending)
         deliver(t);
+    leave_if_told(t);
     if (runs_by_steps(t))
         step_native(t);
     set_limit(t);
@@ -157,6 +171,7 @@ void go_on(struct thread *t)
 {
     if (t->pc >= VSYSCALL_PAGE)
         do_vsyscall(t);
+    leave_if_told(t);
     if (runs_by_steps(t))
         step_native(t);
     u64 epoch = load_acquire(&control(t)->epoch);

@@ -176,6 +176,8 @@ static inline u32 copy_out(u64 to, const void *from, u64 n)
 
 /* At the start of a process and of each thread: our handlers, our stack, the mask in t->task_mask. */
 void signal_begin_process(struct thread *t);
+/* The same of a thread that ran before, and has handlers and a stack of its own. */
+void signal_begin_attached(struct thread *t);
 void signal_begin_thread(struct thread *t);
 /* What a new task takes over from its maker; false if there is no room for actions of its own. */
 bool signal_inherit(struct thread *x, const struct thread *t, bool shared);

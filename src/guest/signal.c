@@ -143,16 +143,49 @@ static void measure_xstate(struct thread *t)
     t->xfeatures = (u64)d << 32 | a;
 }
 
+static void read_actions(struct sighand *h)
+{
+    for (u32 sig = 1; sig <= 64; sig++)
+        kernel(__NR_rt_sigaction, sig, 0, (u64)(uintptr_t)&h->action[sig - 1], 8);
+}
+
+static void begin_frames(struct thread *t)
+{
+    measure_xstate(t);
+    t->selectors[0] = CODE64;
+    t->selectors[3] = 0x2b;
+}
+
+/* The first of the threads takes the program's handlers over. All signals of all of them are blocked until each has begun. */
+void signal_begin_attached(struct thread *t)
+{
+    struct sighand *h = sighand(t);
+    lock(h);
+    if (!h->taken) {
+        read_actions(h);
+        for (u32 sig = 1; sig <= 64; sig++)
+            if (is_function(&h->action[sig - 1]) || SIG_BIT(sig) & RESERVED)
+                install(sig, &h->action[sig - 1]);
+        h->taken = 1;
+    }
+    unlock(h);
+    begin_frames(t);
+    t->blocked = t->task_mask & RESERVED;
+    t->task_mask &= ~RESERVED;
+    kernel(__NR_sigaltstack, 0, (u64)(uintptr_t)&t->stack, 0, 0);
+    if (t->stack.flags & SS_DISABLE_)
+        t->stack.size = 0;
+    t->stack.flags &= ~1u; /* whether it is on it now follows from rsp */
+    signal_begin_thread(t);
+}
+
 void signal_begin_process(struct thread *t)
 {
     struct sighand *h = sighand(t);
     if (!h->users) { /* not a forked child, which has its maker's */
         h->users = 1;
-        for (u32 sig = 1; sig <= 64; sig++)
-            kernel(__NR_rt_sigaction, sig, 0, (u64)(uintptr_t)&h->action[sig - 1], 8);
-        measure_xstate(t);
-        t->selectors[0] = 0x33;
-        t->selectors[3] = 0x2b;
+        read_actions(h);
+        begin_frames(t);
         t->task_mask = signal_mask(~0ull);
         t->blocked = t->task_mask & RESERVED;
         t->task_mask &= ~RESERVED;

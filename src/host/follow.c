@@ -591,15 +591,57 @@ static bool must_look(const struct run *r)
     return false;
 }
 
-/* Keyboard signals go to the program as well as to us; it decides. */
+/* -- Letting go --------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t told_to_leave;
+
+static void on_told(int sig)
+{
+    (void)sig;
+    told_to_leave = 1;
+}
+
+/* Is it time to leave a process that we are attached to? */
+static bool is_over(const struct run *r)
+{
+    double limit = r->options->seconds;
+    return r->options->attach && (told_to_leave || (limit > 0 && monotonic() - r->began > limit));
+}
+
+static void let_processes_go(struct run *r)
+{
+    r->detached = true;
+    while (r->processes.n) {
+        struct process *p = r->processes.v[0];
+        epoll_ctl(r->epoll, EPOLL_CTL_DEL, p->pid_fd, NULL);
+        if (attach_end(p))
+            tracks_end(r, tracks_sharer(p, p->seen), TRACE_ENDED_detached, 0);
+        else
+            note_end(p);
+        process_end(p);
+    }
+}
+
+static int how_long(const struct run *r)
+{
+    return must_look(r) || r->options->attach ? LOOK_MS : -1;
+}
+
+/* Keyboard signals go to the program as well as to us, and it decides; unless it was there before us: then they tell us to leave. */
 void follow_run(struct run *r)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
-    sigaction(SIGINT, &ignore, &old_int);
-    sigaction(SIGQUIT, &ignore, &old_quit);
+    struct sigaction act = {.sa_handler = r->options->attach ? on_told : SIG_IGN}, old_int, old_quit,
+                     old_term;
+    sigaction(SIGINT, &act, &old_int);
+    sigaction(SIGQUIT, &act, &old_quit);
+    sigaction(SIGTERM, r->options->attach ? &act : NULL, &old_term);
     while (!r->root_ended || r->processes.n) {
         struct epoll_event ev[16];
-        int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), must_look(r) ? LOOK_MS : -1);
+        int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), how_long(r));
+        if (is_over(r)) {
+            let_processes_go(r);
+            break;
+        }
         empty(r->signals); /* first: whoever stops from here on rings again */
         reap(r);
         look_at_untraced(r); /* before their ends are seen */
@@ -609,6 +651,7 @@ void follow_run(struct run *r)
     }
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGQUIT, &old_quit, NULL);
+    sigaction(SIGTERM, &old_term, NULL);
 }
 
 void follow_end(struct run *r)

@@ -39,7 +39,7 @@ static int open_trace(struct run *r, struct err *e)
     if (r->options->sink != SINK_file || r->options->events == EVENTS_none)
         return 0;
     int argc = 0;
-    while (r->options->argv[argc])
+    while (r->options->argv && r->options->argv[argc])
         argc++;
     if (trace_writer_open(&r->writer, r->options->output, argc, r->options->argv, e) < 0)
         return -1;
@@ -55,6 +55,8 @@ static int close_trace(struct run *r, struct err *e)
         return 0;
     summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
     summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (r->options->attach)
+        summary.ending = r->detached ? TRACE_ENDED_detached : TRACE_ENDED_unknown;
     summary.lost_buffers = r->result->stats.lost_buffers;
     summary.lost_bytes = r->result->stats.lost_bytes;
     summary.untraced = (u32)r->result->stats.untraced;
@@ -108,11 +110,25 @@ static int begin(struct run *r, struct err *e)
     return -1;
 }
 
+/* Or attach to a process, which is nobody's child of ours. */
+static int begin_attached(struct run *r, struct err *e)
+{
+    struct process *p = process_new(r, r->options->attach);
+    r->root_ended = true;
+    if (attach_begin(p, e) < 0) {
+        process_free(p);
+        return -1;
+    }
+    process_serve(p);
+    r->result->ran = true;
+    return 0;
+}
+
 static int run(struct run *r, struct err *e)
 {
     r->began = monotonic();
     seal_begin(r);
-    if (begin(r, e) < 0) {
+    if ((r->options->attach ? begin_attached : begin)(r, e) < 0) {
         seal_end(r);
         return -1;
     }

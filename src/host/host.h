@@ -9,6 +9,8 @@
 #include "decode/trace.h"
 #include "wire/wire.h"
 
+#include <sys/types.h>
+
 enum overflow { OVERFLOW_wait, OVERFLOW_drop };
 
 enum sink { SINK_drop, SINK_decode, SINK_file, SINK_analyst };
@@ -29,6 +31,8 @@ struct analyst {
 
 struct run_options {
     char **argv; /* the program and its arguments, NULL-terminated */
+    pid_t attach; /* or a process that runs already; 0: none */
+    double seconds; /* let it go after these; 0: when a signal says so, or when it ends */
     enum events_level events;
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */
@@ -62,7 +66,7 @@ struct run_result {
     struct err decode_error;
 };
 
-/* Run to the end. -1 with a sentence if it could not be started or the trace could not be written;
+/* Run to the end, or as long as told. -1 with a sentence if it could not be started or the trace could not be written;
  * in the second case the program has still run to its end and `ran` is set. */
 int host_run(const struct run_options *o, struct run_result *r, struct err *e);
 

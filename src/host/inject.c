@@ -14,78 +14,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 extern const u8 guest_blob[], guest_blob_end[];
-
-/* -- System calls in the program's name -------------------------------------------------------- */
-
-/* A few bytes of the program's code are replaced for the time of the injection: the instruction, a
- * trap, a name. Its signals wait meanwhile. */
-struct remote {
-    struct process *p;
-    struct user_regs_struct regs;
-    u64 mask;
-    u8 saved[32];
-};
-static const u8 remote_code[32] = "\x0f\x05\xcc\xcc\xcc\xcc\xcc\xccgait";
-enum { REMOTE_NAME_AT = 8, REMOTE_TRAP_AT = 3 };
-
-static int remote_begin(struct remote *m, struct err *e)
-{
-    pid_t pid = m->p->pid;
-    u64 all = ~0ull;
-    if (ptrace(PTRACE_GETREGS, pid, 0, &m->regs) < 0 ||
-        ptrace(PTRACE_GETSIGMASK, pid, sizeof m->mask, &m->mask) < 0 ||
-        ptrace(PTRACE_SETSIGMASK, pid, sizeof all, &all) < 0 ||
-        pread(m->p->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved ||
-        pwrite(m->p->mem_fd, remote_code, sizeof remote_code, (off_t)m->regs.rip) !=
-            sizeof remote_code)
-        return err_set(e, "cannot enter the program: %s", strerror(errno));
-    return 0;
-}
-
-static int remote_end(struct remote *m, struct err *e)
-{
-    if (pwrite(m->p->mem_fd, m->saved, sizeof m->saved, (off_t)m->regs.rip) != sizeof m->saved ||
-        ptrace(PTRACE_SETREGS, m->p->pid, 0, &m->regs) < 0 ||
-        ptrace(PTRACE_SETSIGMASK, m->p->pid, sizeof m->mask, &m->mask) < 0)
-        return err_set(e, "cannot leave the program as it was: %s", strerror(errno));
-    return 0;
-}
-
-/* Run to the trap. What else may stop the program there, with all signals blocked, is a stop of its
- * group, which holds again when we are gone. */
-static int remote_run(struct remote *m, struct user_regs_struct *r)
-{
-    for (int status;;) {
-        if (ptrace(PTRACE_CONT, m->p->pid, 0, 0) < 0)
-            return -errno;
-        while (waitpid(m->p->pid, &status, __WALL) < 0)
-            if (errno != EINTR)
-                return -errno;
-        if (!WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, m->p->pid, 0, r) < 0)
-            return -ESRCH;
-        if (status >> 16 != PTRACE_EVENT_STOP)
-            return r->rip == m->regs.rip + REMOTE_TRAP_AT ? 0 : -EFAULT;
-    }
-}
-
-/* Returns what the kernel returned: a value, or -errno. */
-static s64 remote_call(struct remote *m, u64 nr, const u64 a[6])
-{
-    struct user_regs_struct r = m->regs;
-    r.rax = nr;
-    r.rdi = a[0], r.rsi = a[1], r.rdx = a[2], r.r10 = a[3], r.r8 = a[4], r.r9 = a[5];
-    r.orig_rax = (unsigned long)-1; /* not in a system call: nothing to restart */
-    if (ptrace(PTRACE_SETREGS, m->p->pid, 0, &r) < 0)
-        return -errno;
-    int failed = remote_run(m, &r);
-    return failed ? failed : (s64)r.rax;
-}
-
-#define REMOTE(m, nr, ...) remote_call(m, nr, (const u64[6]){__VA_ARGS__})
 
 /* -- Addresses -------------------------------------------------------------------------------- */
 
@@ -204,9 +135,8 @@ static int map_here(struct process *p, int fd, struct err *e)
                             : 0;
 }
 
-static int map_there(struct remote *m, int fd, struct err *e)
+static int map_there(struct process *p, struct remote *m, int fd, struct err *e)
 {
-    struct process *p = m->p;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (remote_map(m, (u64)fd, p->base + parts[i].offset, &parts[i], e) < 0)
             return -1;
@@ -216,7 +146,7 @@ static int map_there(struct remote *m, int fd, struct err *e)
 
 static int share_pages(struct process *p, struct err *e)
 {
-    struct remote m = {.p = p};
+    struct remote m = {.pid = p->pid, .mem_fd = p->mem_fd};
     if (remote_begin(&m, e) < 0)
         return -1;
     s64 fd = REMOTE(&m, SYS_memfd_create, m.regs.rip + REMOTE_NAME_AT, MFD_CLOEXEC);
@@ -225,7 +155,7 @@ static int share_pages(struct process *p, struct err *e)
     if (r >= 0)
         r = map_here(p, r, e);
     if (r == 0)
-        r = map_there(&m, (int)fd, e);
+        r = map_there(p, &m, (int)fd, e);
     if (fd >= 0)
         REMOTE(&m, SYS_close, (u64)fd);
     struct err ignored;
@@ -237,7 +167,7 @@ static int share_pages(struct process *p, struct err *e)
 /* The blob begins with a magic word, a version, and the offsets of its entry points. */
 static void place_guest(struct process *p)
 {
-    u32 head[11];
+    u32 head[13];
     size_t size = (size_t)(guest_blob_end - guest_blob);
     check(size <= WIRE_GUEST_SIZE);
     memcpy(p->wire + WIRE_GUEST_OFF, guest_blob, size);
@@ -252,6 +182,8 @@ static void place_guest(struct process *p)
                                      .landing = at + head[8],
                                      .syscall = at + head[9],
                                      .stale = at + head[10]};
+    p->call_returned = at + head[11];
+    p->remote = at + head[12];
 }
 
 /* Where the Yama module lets a task be traced only by those it descends from, an orphan must allow it. */
@@ -284,22 +216,32 @@ static void fill_control(struct process *p)
         c->free[i / 64] |= 1ull << (i % 64);
 }
 
-/* The first thread starts with the registers the kernel gave it. */
-static void fill_thread(struct process *p, const struct user_regs_struct *r)
+/* A thread starts with the registers it had. */
+void inject_thread(struct process *p, u32 block, u32 tid, const struct user_regs_struct *r)
 {
-    struct thread *t = process_thread(p, 0);
+    struct thread *t = process_thread(p, block);
     const u64 regs[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
                           r->r8,  r->r9,  r->r10, 0,      r->r12, r->r13, r->r14, r->r15};
     memcpy(t->regs, regs, sizeof regs);
     t->app_r11 = t->ptr = r->r11;
     t->flags = r->eflags;
     t->pc = r->rip;
-    t->self = p->base + WIRE_THREAD_OFF;
+    t->self = p->base + WIRE_THREAD_OFF + (u64)block * WIRE_THREAD_SIZE;
     t->app_gs = r->gs_base;
     t->jump_mask = translator_jump_mask(p->translator);
     t->buffer = NO_BUFFER;
-    t->tid = t->pid = (u32)p->seen;
+    t->block = t->number = block;
+    t->tid = tid;
+    t->pid = (u32)p->seen;
     t->in_use = 1;
+}
+
+int inject_enter(struct process *p, u32 block, pid_t tid, struct user_regs_struct r)
+{
+    r.rip = p->guest.start;
+    r.gs_base = process_thread(p, block)->self;
+    r.orig_rax = (unsigned long)-1; /* not in a system call: nothing to restart */
+    return ptrace(PTRACE_SETREGS, tid, 0, &r) < 0 || ptrace(PTRACE_DETACH, tid, 0, 0) < 0 ? -1 : 0;
 }
 
 int inject_release(struct process *p, struct err *e)
@@ -307,13 +249,8 @@ int inject_release(struct process *p, struct err *e)
     struct user_regs_struct r;
     if (ptrace(PTRACE_GETREGS, p->pid, 0, &r) < 0)
         return err_set(e, "cannot enter the program: %s", strerror(errno));
-    fill_thread(p, &r);
-    r.rip = p->guest.start;
-    r.gs_base = process_thread(p, 0)->self;
-    r.orig_rax = (unsigned long)-1;
-    if (ptrace(PTRACE_SETREGS, p->pid, 0, &r) < 0 || ptrace(PTRACE_DETACH, p->pid, 0, 0) < 0)
-        return err_set(e, "cannot let the program run: %s", strerror(errno));
-    return 0;
+    inject_thread(p, 0, (u32)p->seen, &r);
+    return inject_enter(p, 0, p->pid, r) ? err_set(e, "cannot let the program run: %s", strerror(errno)) : 0;
 }
 
 static int open_memory(struct process *p, struct err *e)

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <sys/user.h>
 #include <time.h>
 
 struct user_regs_struct;
@@ -104,6 +105,7 @@ struct run {
     VEC(struct waiting) waiting; /* to be begun when another thread's execve has failed */
     pid_t root;                  /* the command's process: our child */
     bool root_ended;
+    bool detached; /* from all processes, since we were told to leave */
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
@@ -158,6 +160,8 @@ struct process {
     u64 base, jump;             /* where the program maps them */
     double lingers_until;       /* the process has ended, but a child of it may come yet; 0: no */
     struct guest_points guest;
+    u64 call_returned; /* where in the guest a thread is that waits in a system call */
+    u64 remote;        /* where in it system calls can be made in a thread's name */
 
     struct translator *translator; /* the serve thread's */
     struct heat *heat;             /* NULL if hot paths are not looked for */
@@ -218,13 +222,38 @@ int start_finish_exec(pid_t pid, struct err *e);
 /* Why the image of a stopped process cannot be traced, or TRACE_UNTRACED_no. */
 enum trace_untraced start_image_fault(pid_t pid);
 
+/* remote.c: system calls in the name of a stopped thread, between a begin and an end. */
+struct remote {
+    pid_t pid;  /* the thread, */
+    int mem_fd; /* and its memory */
+    u64 at;     /* where there is a system call and a trap; 0: put one where the thread is */
+    struct user_regs_struct regs;
+    u64 mask;
+    bool patched;
+    u8 saved[32];
+};
+enum { REMOTE_NAME_AT = 8 /* behind rip: a name for a memfd */ };
+int remote_begin(struct remote *m, struct err *e);
+int remote_end(struct remote *m, struct err *e);
+/* What the kernel returned: a value, or -errno. */
+s64 remote_call(struct remote *m, u64 nr, const u64 a[6]);
+#define REMOTE(m, nr, ...) remote_call(m, nr, (const u64[6]){__VA_ARGS__})
+
 /* inject.c: put the guest and the shared pages into the stopped program. */
 int inject(struct process *p, struct err *e);
-/* Let it run, from the guest. */
+/* Fill a thread's block with its registers; let it run, from the guest, and be its tracer no more. */
+void inject_thread(struct process *p, u32 block, u32 tid, const struct user_regs_struct *r);
+int inject_enter(struct process *p, u32 block, pid_t tid, struct user_regs_struct r);
+/* Both, for the first thread of a new image. */
 int inject_release(struct process *p, struct err *e);
 /* Make pages for a forked child, in a memfd that it has opened; the block is its thread's. It maps
  * them itself. */
 int inject_adopt(struct process *p, const struct process *parent, u32 block, int fd, struct err *e);
+
+/* attach.c: take over a process that runs already; let one go, so that nothing of ours remains: false if it has ended, or something
+ * does remain. */
+int attach_begin(struct process *p, struct err *e);
+bool attach_end(struct process *p);
 
 /* serve.c: make the translator, when the shared pages are there. */
 void serve_begin(struct process *p);

@@ -44,6 +44,7 @@ enum native_reason {
     NATIVE_refused, /* the host could not take the process over; it explains on its own side */
     NATIVE_full,    /* there are more units than can be numbered */
     NATIVE_dying,   /* of a signal, by the kernel's hand */
+    NATIVE_told,    /* the host lets the process go */
 };
 
 /* Instead of a cache address: nothing more can be translated, go on natively for good. */
@@ -78,6 +79,8 @@ struct action {
 struct sighand {
     u32 users; /* threads; 0: free */
     u32 lock;
+    u32 taken; /* of a process that ran before: the program's handlers have been replaced by ours */
+    u32 pad;
     struct action action[64];
 };
 enum { SIGHANDS = WIRE_THREADS };
@@ -148,6 +151,9 @@ struct thread {
     u32 traced;    /* the program has set its trap flag: it runs by steps */
     u32 shares;    /* the task being made shares our actions, and is to run natively */
     u32 left;      /* for native code, for good */
+    u32 attached;  /* it ran before it came to us; the host has filled task_mask */
+    u32 again;     /* the system call that it was stopped in, and would have restart_syscall go on with, */
+    u64 again_at;  /* ... at this pc */
     u32 no_clock;  /* the program has made rdtsc a fault */
     u32 strict;    /* strict seccomp: see guest/seccomp.c */
     u64 blocked;   /* reserved signals the program blocks */
@@ -211,6 +217,7 @@ struct control {
     u32 untraced;  /* tasks that run natively: no block was free, or processes are not followed */
     u32 tracer;    /* pid that must be allowed to trace (Yama), or 0 */
     u32 exited;    /* 256 + status, once the process has called exit_group */
+    u32 leaving;   /* all threads are to go on natively */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 epoch;     /* raised when units are dropped; odd while all of them are. See epoch.c */
@@ -224,6 +231,7 @@ struct control {
         u64 start, end;
     } code[CODE_RANGES];
     struct sighand sighand[SIGHANDS];
+    u64 scratch[4]; /* where the kernel puts what the host asks it in the program's name */
     u64 asking[WIRE_THREADS / 64];            /* bitmap of blocks with a request posted */
     u64 free[(BUFFER_COUNT_LIMIT + 63) / 64]; /* bitmap of free buffers */
     u64 ring[BUFFER_RING];                    /* (sequence + 1) << 16 | buffer, release-stored */
