@@ -138,6 +138,7 @@ static bool is_exec(u64 nr)
 
 void call_undo(struct thread *t)
 {
+    store_relaxed(&t->calling, 0);
     if (t->regs[RAX] == __NR_rt_sigprocmask)
         t->blocked = t->old_blocked;
     if (is_exec(t->regs[RAX]))
@@ -266,6 +267,7 @@ static enum call end_of_thread(struct thread *t)
 enum call before_syscall(struct thread *t)
 {
     t->n_syscalls++;
+    store_relaxed(&t->calling, 1);
     if (seccomp_forbids(t))
         kernel(__NR_tgkill, t->pid, t->tid, SIGKILL_, 0);
     switch (t->regs[RAX]) {
@@ -396,6 +398,7 @@ static void return_registers(struct thread *t)
 void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
+    store_relaxed(&t->calling, 0);
     if (makes_task(nr))
         finish_task(t);
     if (is_exec(nr))

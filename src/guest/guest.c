@@ -15,9 +15,6 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
     }
     if (why == NATIVE_full)
         __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
-    /* The way out makes the kernel forget what it would go on with. */
-    if (t->attached && t->pc == t->again_at && t->regs[RAX] == __NR_restart_syscall)
-        t->regs[RAX] = t->again;
     if (why != NATIVE_dying)
         signal_go_native(t);
     if (!records(t))
@@ -75,10 +72,17 @@ static void go_to(struct thread *t, u64 answer)
 
 /* -- Entries from emitted code ----------------------------------------------------------------- */
 
-/* The host has closed all gates, so that everybody comes by here. */
+/* Is it about to go on with a system call that it was stopped in? Our way out makes the kernel forget that call. */
+static bool goes_on_with_call(const struct thread *t)
+{
+    u16 insn;
+    return t->regs[RAX] == __NR_restart_syscall && !copy_in(&insn, t->pc, 2) && insn == 0x050f;
+}
+
+/* The host has closed all gates, so that everybody comes by here. Who waits in a system call is led out by the host. */
 static void leave_if_told(struct thread *t)
 {
-    if (load_relaxed(&control(t)->leaving))
+    if (load_relaxed(&control(t)->leaving) && !goes_on_with_call(t))
         leave_for_native(t, NATIVE_told);
 }
 

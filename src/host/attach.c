@@ -165,9 +165,7 @@ static void enter_threads(struct process *p, struct stops *s)
     for (size_t i = 0; i < s->v.n; i++) {
         struct stopped *x = &s->v.v[i];
         struct thread *t = process_thread(p, (u32)i);
-        t->again = (u32)x->regs.orig_rax;
-        if (restart(&x->regs))
-            t->again_at = x->regs.rip;
+        restart(&x->regs);
         inject_thread(p, (u32)i, (u32)pids_seen(x->tid), &x->regs);
         t->attached = t->held = 1;
         t->task_mask = x->mask;
@@ -291,12 +289,13 @@ static pid_t our_tid(const struct process *p, const struct thread *t)
     return tid;
 }
 
+/* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
 static void lead_out_those_that_wait(struct process *p)
 {
     for (u32 i = 0; i < blocks_of(p); i++) {
         struct thread *t = process_thread(p, i);
         struct stopped s;
-        if (!has_left(t) && !load_relaxed(&t->inside) && stop_thread(our_tid(p, t), &s) > 0)
+        if (!has_left(t) && load_relaxed(&t->calling) && stop_thread(our_tid(p, t), &s) > 0)
             lead_out(p, t, &s);
     }
 }

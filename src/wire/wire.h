@@ -152,8 +152,7 @@ struct thread {
     u32 shares;    /* the task being made shares our actions, and is to run natively */
     u32 left;      /* for native code, for good */
     u32 attached;  /* it ran before it came to us; the host has filled task_mask */
-    u32 again;     /* the system call that it was stopped in, and would have restart_syscall go on with, */
-    u64 again_at;  /* ... at this pc */
+    u32 calling;   /* a system call of the program's is being made */
     u32 no_clock;  /* the program has made rdtsc a fault */
     u32 strict;    /* strict seccomp: see guest/seccomp.c */
     u64 blocked;   /* reserved signals the program blocks */
