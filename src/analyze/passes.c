@@ -59,6 +59,16 @@ void passes_insns(const struct passes *p, const struct unit_table *t, u64 *insns
         insns[i] += p->insns.v[i];
 }
 
+u64 passes_total(const struct passes *p, const struct unit_table *t)
+{
+    u64 n = 0;
+    for (size_t k = 0; k < p->exits.n && k < t->exits.n; k++)
+        n += p->exits.v[k] * t->exits.v[k].insns;
+    for (size_t i = 0; i < p->insns.n; i++)
+        n += p->insns.v[i];
+    return n;
+}
+
 void passes_refs(const struct passes *p, const struct unit_table *t, u64 *refs)
 {
     for (size_t k = 0; k < p->exits.n && k < t->exits.n; k++) {

@@ -33,6 +33,8 @@ void passes_count(struct passes *p, const struct events *e, u32 i, const struct 
 void passes_add(struct passes *p, const struct events *e);
 /* How often each instruction ran: add to an array as long as the table's. */
 void passes_insns(const struct passes *p, const struct unit_table *t, u64 *insns);
+/* ... all of them together. */
+u64 passes_total(const struct passes *p, const struct unit_table *t);
 /* The same of references, but for those that passes do not tell of: of special forms, and of units left in their middle. */
 void passes_refs(const struct passes *p, const struct unit_table *t, u64 *refs);
 /* Add those of another; *from is left empty. */
