@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-enum { PAGE = 4096, ROUNDS = 30, SIGNALS = 5 };
+enum { PAGE = 4096, ROUNDS = 30, SIGNALS = 4 };
 
 static unsigned char *page;
 static sigjmp_buf back;
@@ -44,7 +44,7 @@ static void close_page(void)
 int main(void)
 {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaction(SIGSEGV, &action, NULL);
     signal(SIGALRM, on_alarm);

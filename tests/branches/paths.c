@@ -10,6 +10,7 @@
 enum { ROUNDS = 300, DEPTH = 40 };
 
 static volatile int sink[4];
+static char area[40000];
 
 static uint32_t next(uint32_t *x)
 {
@@ -60,6 +61,9 @@ static void *work(void *seed)
         if (i % 64 == 0)
             sum += descend(DEPTH);
     }
+    void *to = area; /* one instruction with very many references */
+    size_t n = sizeof area;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(sum) : "memory");
     sink[0] = sum;
     return NULL;
 }

@@ -83,16 +83,15 @@ def small_buffers_and_hot_units():
 def what_comes_behind_a_branch_may_be_a_signal():
     program = static("interrupted")
     for knobs in ("", "hot,tinybuf"):
-        compare_trace(record("interrupted", program, GAIT_STRESS=knobs), program, [SMALL, CHOICES[4]])
+        compare_trace(record("interrupted", program, GAIT_STRESS=knobs), program, [SMALL])
 
 
 @case
 def threads_and_processes():
     program = static("paths")
     for knobs in ("", "hot,tinybuf"):
-        trace = record("threads", program, "threads", GAIT_STRESS=knobs)
-        for shared in ("private", "shared"):
-            compare_trace(trace, program, [Options(**vars(o) | {"threads": shared}) for o in (SMALL, CHOICES[2], CHOICES[4])])
+        choices = [Options(**vars(o) | {"threads": shared}) for o in (SMALL, CHOICES[4]) for shared in ("private", "shared")]
+        compare_trace(record("threads", program, "threads", GAIT_STRESS=knobs), program, choices)
 
 
 @case

@@ -8,6 +8,7 @@
 static float singles[256], more[256];
 static double doubles[256];
 static int32_t table[256], places[256];
+static char area[40000];
 
 static double scalars(int n)
 {
@@ -96,6 +97,9 @@ int main(void)
         __asm__ volatile("lock xaddl %0, %1" : "+r"(x), "+m"(table[n])::"memory");
         __asm__ volatile("bts %1, %0" : "+m"(table[0]) : "r"((int)n * 19) : "memory");
     }
+    void *to = area; /* one instruction with very many references */
+    size_t n = sizeof area;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(x) : "memory");
     printf("%d %d\n", x, (int)strlen((char *)more));
     return 0;
 }
