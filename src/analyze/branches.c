@@ -58,7 +58,8 @@ static int read_word(u32 *to, const char *const *words, u32 n, const char *value
     for (*to = 0; *to < n; ++*to) {
         if (!strcmp(words[*to], value))
             return 0;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *to ? ", " : "", words[*to]);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *to ? ", " : "",
+                 words[*to]);
     }
     return err_set(e, "is one of %s, not %s", list, value);
 }
@@ -126,7 +127,7 @@ static int branches_begin(void *branches, u32 workers, struct err *e)
     const char *option, *fault = fault_of(b, &option);
     if (fault)
         return err_set(e, "--%s %s", option, fault);
-    predictor_lengths(&b->shape);
+    predictor_complete(&b->shape);
     b->shares = b->shape.kind == PREDICTOR_bimodal && workers > 2 ? workers - 1 : 1;
     b->parts = MIN(workers, b->shares + 1);
     if (b->shared) {
@@ -155,7 +156,8 @@ static void add_lengths(const struct predictor_shape *s, struct table *t)
 {
     char text[TAGE_TABLES * 8] = "";
     for (u32 i = 0; i < s->tables; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%u", i ? "," : "", s->lengths[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%u", i ? "," : "",
+                 s->lengths[i]);
     fact_text(t, "histories", "branches that its tables look back", text);
 }
 
@@ -189,8 +191,8 @@ static void add_total(const struct branches *b, struct result *r)
     fact_count(t, "conditional", "conditional branches", conditional[BRANCH_executed]);
     fact_count(t, "taken", "... taken", conditional[BRANCH_taken]);
     fact_count(t, "conditional_missed", "... mispredicted", conditional[BRANCH_missed]);
-    fact_percent(t, "conditional_miss_rate", "... rate of mispredictions", conditional[BRANCH_missed],
-                 conditional[BRANCH_executed]);
+    fact_percent(t, "conditional_miss_rate", "... rate of mispredictions",
+                 conditional[BRANCH_missed], conditional[BRANCH_executed]);
     fact_count(t, "indirect", "indirect jumps and calls", indirect[BRANCH_executed]);
     fact_count(t, "indirect_missed", "... mispredicted", indirect[BRANCH_missed]);
     fact_percent(t, "indirect_miss_rate", "... rate of mispredictions", indirect[BRANCH_missed],

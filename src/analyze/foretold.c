@@ -45,15 +45,17 @@ struct branches_memory {
 /* Where a work begins. */
 enum start { START_unknown, START_known, START_lost };
 
+struct choices {
+    VEC(struct choice) list;
+};
+
 struct branches_work {
     struct branches_memory *memory;
     u32 thread;
     enum start start;
     u64 start_pc;
     bool open; /* the last hop has no target yet */
-    struct {
-        VEC(struct choice) list;
-    } *choices; /* by share */
+    struct choices *choices; /* by share */
     VEC(struct hop) hops;
     struct passes passes;
     VEC(u64) executed, taken;
@@ -212,7 +214,8 @@ void foretold_add(void *work, const struct events *e)
 
 /* -- In turn ------------------------------------------------------------------------------------ */
 
-static struct share_thread *share_thread_of(struct branches *b, struct share *s, u32 share, u32 thread)
+static struct share_thread *share_thread_of(struct branches *b, struct share *s, u32 share,
+                                            u32 thread)
 {
     for (size_t i = s->threads.n; i-- > 0;) /* most likely a late one */
         if (s->threads.v[i]->thread == thread)

@@ -195,7 +195,8 @@ static void count_unit(struct mix_memory *x, struct counts *c, const struct unit
 }
 
 /* How many of the first n instructions of a unit were conditional branches that were taken; the last of them led to `target`. */
-static u64 taken_in(const struct mix_memory *x, const struct counts *c, u32 insn0, u32 n, u64 target)
+static u64 taken_in(const struct mix_memory *x, const struct counts *c, u32 insn0, u32 n,
+                    u64 target)
 {
     const struct unit_insn *in = &x->table->insns.v[insn0];
     u64 taken = 0;
@@ -212,8 +213,7 @@ static u64 taken_in_parts(const struct mix_memory *x, const struct counts *c, co
     u64 taken = 0;
     for (u32 i = u->insn0; i + 1 < u->insn0 + u->n_insns && i < x->passes.insns.n; i++)
         if (x->passes.insns.v[i])
-            taken += x->passes.insns.v[i] *
-                     taken_in(x, c, i, 1, x->table->insns.v[i + 1].pc);
+            taken += x->passes.insns.v[i] * taken_in(x, c, i, 1, x->table->insns.v[i + 1].pc);
     return taken;
 }
 

@@ -151,7 +151,8 @@ static void add_registers(const struct mix *m, struct result *r)
 
 static void add_sizes(const struct mix *m, struct result *r)
 {
-    struct table *t = result_table(r, TABLE_series, "sizes", "sizes of memory references, in bytes");
+    struct table *t =
+        result_table(r, TABLE_series, "sizes", "sizes of memory references, in bytes");
     table_add_column(t, CELL_count, "size", NULL);
     table_add_column(t, CELL_count, "loads", NULL);
     table_add_column(t, CELL_count, "stores", NULL);
@@ -203,8 +204,8 @@ void mix_finish(void *mix, struct sources *s, struct result *r)
     add_places(m, s, r);
     add_shares(r, "opcodes", "instructions by name", m->mnemonics, ARRAY_LEN(m->mnemonics),
                mnemonic_name, n[MIX_insns]);
-    add_shares(r, "categories", "instructions by category", m->categories,
-               ARRAY_LEN(m->categories), category_name, n[MIX_insns]);
+    add_shares(r, "categories", "instructions by category", m->categories, ARRAY_LEN(m->categories),
+               category_name, n[MIX_insns]);
     add_shares(r, "extensions", "instructions by extension of the instruction set", m->extensions,
                ARRAY_LEN(m->extensions), extension_name, n[MIX_insns]);
     add_registers(m, r);

@@ -8,10 +8,10 @@
 /* Where it goes. */
 enum goes {
     GOES_on,
-    GOES_cond,   /* a conditional branch */
-    GOES_jump,   /* direct */
-    GOES_call,   /* direct */
-    GOES_ijump,  /* through a register or memory */
+    GOES_cond,  /* a conditional branch */
+    GOES_jump,  /* direct */
+    GOES_call,  /* direct */
+    GOES_ijump, /* through a register or memory */
     GOES_icall,
     GOES_ret,
     GOES_kernel, /* a system call */

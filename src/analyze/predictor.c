@@ -41,12 +41,20 @@ const char *predictor_fault(const struct predictor_shape *s, const char **option
     return tage_fault(s);
 }
 
-void predictor_lengths(struct predictor_shape *s)
+static u32 length_of(const struct predictor_shape *s, u32 table)
 {
     const double shortest = s->shortest, ratio = (double)s->longest / shortest;
+    double part = s->tables > 1 ? (double)table / (double)(s->tables - 1) : 0.0;
+    return MIN((u32)(shortest * pow(ratio, part) + 0.5), s->longest);
+}
+
+void predictor_complete(struct predictor_shape *s)
+{
+    s->index_bits = (u32)__builtin_ctz(s->tagged);
     for (u32 i = 0; i < s->tables; i++) {
-        double part = s->tables > 1 ? (double)i / (double)(s->tables - 1) : 0.0;
-        s->lengths[i] = MIN((u32)(shortest * pow(ratio, part) + 0.5), s->longest);
+        const u32 length = s->lengths[i] = length_of(s, i);
+        s->oldest[i] =
+            (struct folds){length % s->index_bits, length % s->tag, length % (s->tag - 1)};
     }
 }
 

@@ -9,13 +9,22 @@ enum predictor_kind { PREDICTOR_bimodal, PREDICTOR_gshare, PREDICTOR_tage, PREDI
 
 enum { TAGE_TABLES = 16, TAGE_HISTORY = 1024 /* at most */ };
 
+/* The folds of the latest outcomes for one tagged table: for its index, and two for its tag. */
+struct folds {
+    u32 index, tag, tag2;
+};
+
 struct predictor_shape {
     enum predictor_kind kind;
     u32 entries; /* counters, a power of two; of tage's base */
     u32 history; /* gshare's, in bits */
-    u32 tables, tagged, tag, shortest, longest; /* of tage: how many, their entries, bits of a tag, lengths of history */
-    u32 aging; /* after so many branches usefulness is halved */
-    u32 lengths[TAGE_TABLES]; /* of history, of each table; predictor_lengths fills them in */
+    /* tage's */
+    u32 tables, tagged, tag;  /* tagged tables, entries of each, bits of a tag */
+    u32 shortest, longest;    /* history of the first and of the last */
+    u32 lengths[TAGE_TABLES]; /* ... of each; predictor_complete fills them in */
+    u32 index_bits;           /* ... and these: of an index, */
+    struct folds oldest[TAGE_TABLES]; /* and where in the folds an outcome is that has become too old */
+    u32 aging;                /* after so many branches usefulness is halved */
 };
 
 /* An entry of a tagged table. */
@@ -34,11 +43,6 @@ struct predictor {
     u32 age;
 };
 
-/* The folds of the latest outcomes for one tagged table. */
-struct folds {
-    u32 index, tag, tag2;
-};
-
 /* How the latest branches of a thread went. */
 struct history {
     u64 bits; /* the latest lowest */
@@ -54,7 +58,8 @@ struct mispredicted {
 
 /* What is wrong with a shape, as the rest of a sentence about an option, whose name is put to *option; NULL: nothing. */
 const char *predictor_fault(const struct predictor_shape *s, const char **option);
-void predictor_lengths(struct predictor_shape *s);
+/* What follows from the rest of a shape that is sound. */
+void predictor_complete(struct predictor_shape *s);
 void predictor_init(struct predictor *p, const struct predictor_shape *s);
 void predictor_fini(struct predictor *p);
 /* Predict these branches of one thread, and learn how they went. */

@@ -58,8 +58,9 @@ static bool add_insn(struct routes *r, u32 insn, struct way_on to)
     const u64 behind = in->pc + in->len;
     const enum goes goes = nature_goes(r->table, insn);
     if (goes == GOES_cond && to.known) /* only a forged exit leaves it open */
-        vec_push(&r->choices, ((struct choice){(u32)in->pc, number_of(r, insn, SUM_conditional) << 1 |
-                                                                (to.pc != behind)}));
+        vec_push(&r->choices,
+                 ((struct choice){(u32)in->pc,
+                                  number_of(r, insn, SUM_conditional) << 1 | (to.pc != behind)}));
     if (goes == GOES_call || goes == GOES_icall)
         add_hop(r, insn, HOP_push, behind);
     if (goes != GOES_icall && goes != GOES_ijump && goes != GOES_ret)

@@ -37,7 +37,10 @@ struct route {
     bool known; /* atomic: it was made */
 };
 
-enum { ROUTES_LOG2 = 14, ROUTE_BLOCKS = 1 << (24 - ROUTES_LOG2) /* enough for all exits there can be */ };
+enum {
+    ROUTES_LOG2 = 14,
+    ROUTE_BLOCKS = 1 << (24 - ROUTES_LOG2) /* enough for all exits there can be */
+};
 
 /* What branches are summed up by. */
 enum { SUM_conditional, SUM_indirect, SUM_returns, SUMS };

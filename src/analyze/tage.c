@@ -32,22 +32,22 @@ static u32 low_bits(u32 x, u32 n)
     return x & ((1u << n) - 1);
 }
 
-/* The fold to w bits of the latest outcomes after one more; `old` was the oldest of `length`. */
-static u32 fold_on(u32 fold, u32 w, u32 length, u32 taken, u32 old)
+/* The fold to w bits after one more outcome; `old`, which is too old now, has come to bit `at`. */
+static inline u32 fold_on(u32 fold, u32 w, u32 taken, u32 old, u32 at)
 {
     fold = fold << 1 | fold >> (w - 1);
-    return low_bits(fold ^ taken ^ old << length % w, w);
+    return low_bits(fold ^ taken ^ old << at, w);
 }
 
 static void remember(const struct predictor_shape *s, struct history *h, bool taken)
 {
-    const u32 index = (u32)__builtin_ctz(s->tagged);
     for (u32 i = 0; i < s->tables; i++) {
         struct folds *f = &h->folds[i];
-        u32 length = s->lengths[i], old = h->ring[(h->newest + length - 1) & RING_MASK];
-        f->index = fold_on(f->index, index, length, taken, old);
-        f->tag = fold_on(f->tag, s->tag, length, taken, old);
-        f->tag2 = fold_on(f->tag2, s->tag - 1, length, taken, old);
+        const struct folds *at = &s->oldest[i];
+        u32 old = h->ring[(h->newest + s->lengths[i] - 1) & RING_MASK];
+        f->index = fold_on(f->index, s->index_bits, taken, old, at->index);
+        f->tag = fold_on(f->tag, s->tag, taken, old, at->tag);
+        f->tag2 = fold_on(f->tag2, s->tag - 1, taken, old, at->tag2);
     }
     h->newest = (h->newest - 1) & RING_MASK;
     h->ring[h->newest] = taken;
@@ -63,12 +63,11 @@ static bool says(const struct found *f, int table)
 static void find(const struct predictor *p, const struct history *h, u32 at, struct found *f)
 {
     const struct predictor_shape *s = p->shape;
-    const u32 index_bits = (u32)__builtin_ctz(s->tagged);
     f->provider = f->alternative = -1;
     f->base = &p->counters[at & (s->entries - 1)];
     for (u32 i = 0; i < s->tables; i++) {
         const struct folds *fold = &h->folds[i];
-        u32 index = low_bits(at ^ at >> index_bits ^ fold->index, index_bits);
+        u32 index = low_bits(at ^ at >> s->index_bits ^ fold->index, s->index_bits);
         f->tag[i] = (u16)low_bits(at ^ fold->tag ^ fold->tag2 << 1, s->tag);
         f->entry[i] = &p->tagged[(size_t)i * s->tagged + index];
         if (f->entry[i]->tag == f->tag[i]) {

@@ -110,8 +110,8 @@ def control_flow_is_enough():
 def live_is_as_stored_with_any_number_of_threads():
     program = static("paths")
     for options in (CHOICES[2], CHOICES[4], SMALL):
-        first = None
         for knobs in ("", "hot,tinybuf"):
+            first = None  # the program sees the knobs: its instructions may differ
             for jobs in ("1", "2", "4", "8"):
                 found = live_and_stored(program, ["branches", "--by", "instruction", "-j", jobs, *options.words()], knobs)
                 first = first or found[1]
