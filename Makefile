@@ -18,7 +18,7 @@ HOST   := -std=gnu11 $(WARN) -Isrc -Iinclude -D_GNU_SOURCE -pthread -fPIC -fvisi
 GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-protector -fcf-protection=none \
           -mgeneral-regs-only -mfsgsbase -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
-LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf
+LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf -lm
 
 .PHONY: all lib examples demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench bench-disk install clean
 all: $(B)/gait
@@ -110,6 +110,8 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- cli tests/cli/run.py \
 	    -- export tests/export/run.py \
 	    -- cache tests/cache/run.py \
+	    -- mix tests/mix/run.py \
+	    -- branches tests/branches/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

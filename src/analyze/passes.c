@@ -59,6 +59,40 @@ void passes_insns(const struct passes *p, const struct unit_table *t, u64 *insns
         insns[i] += p->insns.v[i];
 }
 
+u64 passes_total(const struct passes *p, const struct unit_table *t)
+{
+    u64 n = 0;
+    for (size_t k = 0; k < p->exits.n && k < t->exits.n; k++)
+        n += p->exits.v[k] * t->exits.v[k].insns;
+    for (size_t i = 0; i < p->insns.n; i++)
+        n += p->insns.v[i];
+    return n;
+}
+
+void passes_refs(const struct passes *p, const struct unit_table *t, u64 *refs)
+{
+    for (size_t k = 0; k < p->exits.n && k < t->exits.n; k++) {
+        const struct unit_exit *x = &t->exits.v[k];
+        const u32 ref0 = t->units.v[x->unit].ref0;
+        for (u32 j = 0; p->exits.v[k] && j < x->refs; j++)
+            if (ref_is_made_once(&t->refs.v[ref0 + j]))
+                refs[ref0 + j] += p->exits.v[k];
+    }
+}
+
+void passes_join(struct passes *p, struct passes *from)
+{
+    if (from->exits.n)
+        vec_reach(&p->exits, from->exits.n - 1);
+    for (size_t k = 0; k < from->exits.n; k++)
+        p->exits.v[k] += from->exits.v[k];
+    if (from->insns.n)
+        vec_reach(&p->insns, from->insns.n - 1);
+    for (size_t i = 0; i < from->insns.n; i++)
+        p->insns.v[i] += from->insns.v[i];
+    passes_fini(from);
+}
+
 void passes_fini(struct passes *p)
 {
     vec_fini(&p->exits);

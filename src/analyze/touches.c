@@ -42,23 +42,11 @@ void touches_reset(struct touches *t)
 
 /* -- Counts ------------------------------------------------------------------------------------ */
 
-static bool counted_by_exit(const struct ref *r)
-{
-    return r->op == REF_PLAIN;
-}
-
 void touches_counts(const struct touches *t, u64 *insns, u64 *refs)
 {
-    const struct unit_table *x = t->table;
-    passes_insns(&t->passes, x, insns);
-    for (size_t k = 0; k < t->passes.exits.n && k < x->exits.n; k++) {
-        const struct unit_exit *e = &x->exits.v[k];
-        const struct unit *u = &x->units.v[e->unit];
-        for (u32 j = 0; t->passes.exits.v[k] && j < e->refs; j++)
-            if (counted_by_exit(&x->refs.v[u->ref0 + j]))
-                refs[u->ref0 + j] += t->passes.exits.v[k];
-    }
-    for (size_t j = 0; j < t->refs.n && j < x->refs.n; j++)
+    passes_insns(&t->passes, t->table, insns);
+    passes_refs(&t->passes, t->table, refs);
+    for (size_t j = 0; j < t->refs.n && j < t->table->refs.n; j++)
         refs[j] += t->refs.v[j];
 }
 
@@ -83,7 +71,7 @@ static void write_script(struct touches *t, struct touch_script *s, const struct
     for (u32 i = 0; i < x->insns; i++) {
         script_insn(t, u->insn0 + i, &line);
         for (; j < x->refs && r[j].insn == i; j++) {
-            s->plain &= counted_by_exit(&r[j]);
+            s->plain &= ref_is_made_once(&r[j]);
             vec_push(&t->steps, ((struct touch_step){0, u->ref0 + j, r[j].size}));
         }
     }
@@ -165,7 +153,7 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
         if (s->insn >= shown)
             touch_insns(t, insn0 + shown, s->insn + 1u - shown);
         shown = MAX(shown, s->insn + 1u);
-        if (!counted_by_exit(s) || r->partial) {
+        if (!ref_is_made_once(s) || r->partial) {
             vec_reach(&t->refs, id);
             t->refs.v[id]++;
         }

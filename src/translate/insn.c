@@ -247,10 +247,11 @@ static void note_operands(struct insn *in)
 
 /* -- Decoding --------------------------------------------------------------------------------- */
 
+/* One for each thread: several may decode their first instruction at the same time. */
 static const ZydisDecoder *decoder(void)
 {
-    static ZydisDecoder d;
-    static bool ready;
+    static _Thread_local ZydisDecoder d;
+    static _Thread_local bool ready;
     if (!ready) {
         ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
         /* Linux has given MPX up: its instructions are the nops they were before. */
