@@ -17,7 +17,7 @@ HOST   := -std=gnu11 $(WARN) -Isrc -D_GNU_SOURCE -pthread
 GUEST  := -std=gnu11 -O2 -g -ffreestanding -fPIE -fvisibility=hidden -fno-stack-protector -fcf-protection=none \
           -mgeneral-regs-only -mfsgsbase -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
           -fno-strict-aliasing $(WARN) -Wconversion -Isrc
-LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf
+LIBS   := -lZydis -lzstd -lbz2 -lxxhash -ldw -lelf -lm
 
 .PHONY: all demo check check-all conformance unit insn oracle cli doors fuzz state kernels bench bench-disk install clean
 all: $(B)/gait

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* From batches to spans. */
+#include "analyze/spans.h"
+#include "analyze/passes.h"
+#include "base/err.h"
+#include "wire/wire.h"
+
+#include <stdlib.h>
+
+enum {
+    TOP = 4,            /* lines that are looked at first */
+    TIMES = 16384,      /* of a span's line of time */
+    SLOTS_LOG2 = 15,    /* twice as many */
+    BLOCK = 256,        /* references between two looks whether the span is full */
+    REF_LINES = 2,      /* at most, of a reference in a block */
+    IN_TOP = UINT32_MAX, /* no time */
+};
+#define NO_LINE ((u64)-1)
+
+/* Of a line that the span has come to; one of an earlier span is empty. */
+struct slot {
+    u64 line;
+    u32 time, span;
+};
+
+/* The lines touched latest, the last one first; all are different, or NO_LINE. */
+struct top {
+    u64 line[TOP];
+    u64 found[TOP]; /* how often, at each place */
+};
+
+struct spanner {
+    const struct span_options *options;
+    const struct unit_table *table;
+    struct span_sites sites;
+    struct spans *to;
+    struct span span; /* that is being made */
+    u32 sample;
+    u32 number; /* of the span, never 0 */
+    struct top top;
+    struct marks marks;
+    struct slot *slots;
+    bool fast; /* the processor has what MARKS_FAST asks for */
+};
+
+/* -- Places ------------------------------------------------------------------------------------- */
+
+void fars_count(struct fars *f, u32 id, u64 distance, u64 times)
+{
+    const struct span_options *o = f->options;
+    u32 i = id & ~SPAN_CODE;
+    struct far *x;
+    if (id & SPAN_CODE) {
+        vec_reach(&f->insns, i);
+        x = &f->insns.v[i];
+    } else {
+        vec_reach(&f->refs, i);
+        x = &f->refs.v[i];
+    }
+    x->cold += distance == (u64)DISTANCE_COLD ? times : 0;
+    for (u32 k = 0; k < o->n_beyond && distance >= o->beyond[k]; k++)
+        x->beyond[k] += times;
+}
+
+void fars_fini(struct fars *f)
+{
+    vec_fini(&f->refs);
+    vec_fini(&f->insns);
+}
+
+/* -- Spans -------------------------------------------------------------------------------------- */
+
+void spans_reset(struct spans *s, u32 thread)
+{
+    s->thread = thread;
+    s->shown = 0;
+    s->list.n = s->lines.n = s->accesses.n = 0;
+    s->near = (struct distances){0};
+}
+
+void spans_fini(struct spans *s)
+{
+    vec_fini(&s->list);
+    vec_fini(&s->lines);
+    vec_fini(&s->accesses);
+}
+
+struct spanner *spanner_new(const struct span_options *o, const struct unit_table *t)
+{
+    struct spanner *s = calloc(1, sizeof *s);
+    check(s != NULL);
+    s->options = s->sites.fars.options = o;
+    s->table = t;
+    s->fast = marks_are_fast();
+    s->slots = calloc(1ul << SLOTS_LOG2, sizeof *s->slots);
+    check(s->slots != NULL);
+    marks_init(&s->marks, TIMES);
+    return s;
+}
+
+void spanner_free(struct spanner *s)
+{
+    vec_fini(&s->sites.refs);
+    vec_fini(&s->sites.insns);
+    fars_fini(&s->sites.fars);
+    marks_fini(&s->marks);
+    free(s->slots);
+    free(s);
+}
+
+const struct span_sites *spanner_sites(const struct spanner *s)
+{
+    return &s->sites;
+}
+
+/* -- Behind the top ----------------------------------------------------------------------------- */
+
+static inline struct slot *find(struct spanner *s, u64 line)
+{
+    u32 i = (u32)(line * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2));
+    while (s->slots[i].span == s->number && s->slots[i].line != line)
+        i = (i + 1) % (1u << SLOTS_LOG2);
+    return &s->slots[i];
+}
+
+/* A line leaves the top. */
+MARKS_INLINE void settle(struct spanner *s, u64 line)
+{
+    if (line != NO_LINE)
+        find(s, line)->time = marks_push(&s->marks);
+}
+
+static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
+{
+    fars_count(&s->sites.fars, id, d, 1ull << s->sample);
+}
+
+/* A line that is not at the top comes there, and another leaves. */
+MARKS_INLINE void rise(struct spanner *s, u64 line, u32 id, u64 leaves)
+{
+    struct slot *x = find(s, line);
+    if (x->span == s->number) {
+        u64 d = (u64)(TOP + marks_remove(&s->marks, x->time)) << s->sample;
+        distances_count(&s->to->near, line_group(line, s->sample), d, 1ull << s->sample);
+        if (d >= s->options->beyond[0])
+            note_far(s, id, d);
+    } else {
+        /* Until the span is closed, the rank is where the line is found. */
+        vec_push(&s->to->lines, ((struct span_line){line, id, (u32)(x - s->slots)}));
+        *x = (struct slot){.line = line, .span = s->number};
+    }
+    x->time = IN_TOP;
+    settle(s, leaves);
+}
+
+static __attribute__((noinline)) void rise_plain(struct spanner *s, u64 line, u32 id, u64 leaves)
+{
+    rise(s, line, id, leaves);
+}
+
+static __attribute__((noinline)) MARKS_FAST void rise_fast(struct spanner *s, u64 line, u32 id,
+                                                           u64 leaves)
+{
+    rise(s, line, id, leaves);
+}
+
+/* -- The top ------------------------------------------------------------------------------------ */
+
+/* Move a line to the first place, without branches; was it there? The one that leaves otherwise is *last. */
+MARKS_INLINE bool touch_top(struct top *t, u64 line, u64 *last)
+{
+    bool found = false;
+    u64 moves = line;
+    *last = t->line[TOP - 1];
+#pragma GCC unroll 8
+    for (u32 k = 0; k < TOP; k++) {
+        u64 was = t->line[k];
+        bool is = was == line;
+        t->found[k] += is;
+        t->line[k] = found ? was : moves;
+        moves = was;
+        found |= is;
+    }
+    return found;
+}
+
+MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 id, bool samples,
+                              bool fast)
+{
+    u64 last;
+    if (samples) {
+        if (!line_is_sampled(line, s->sample))
+            return;
+        if (s->options->lists) {
+            if (line != top->line[0])
+                vec_push(&s->to->accesses, ((struct access){line, id}));
+            top->line[0] = line;
+            return;
+        }
+    }
+    if (!touch_top(top, line, &last))
+        (fast ? rise_fast : rise_plain)(s, line, id, last);
+}
+
+/* -- A span's begin and end --------------------------------------------------------------------- */
+
+static void open_span(struct spanner *s)
+{
+    s->number++;
+    if (!s->number) { /* again: those of old times must not be taken for ours */
+        memset(s->slots, 0, sizeof *s->slots << SLOTS_LOG2);
+        s->number = 1;
+    }
+    s->span = (struct span){.first = s->to->lines.n};
+    for (u32 k = 0; k < TOP; k++) {
+        s->top.line[k] = NO_LINE;
+        s->top.found[k] = 0;
+    }
+    marks_reset(&s->marks, 0);
+}
+
+/* Distances in the top are small: of a sample they are what all that is smaller counts as, so it does not matter whose they are. */
+static void count_top(struct spanner *s)
+{
+    u32 group = s->sample ? 1 : 0;
+    for (u32 k = 0; k < TOP; k++)
+        distances_count(&s->to->near, group, (u64)k << s->sample, s->top.found[k] << s->sample);
+}
+
+static void close_span(struct spanner *s)
+{
+    struct spans *to = s->to;
+    if (s->options->lists)
+        return;
+    for (u32 k = TOP; k--;)
+        settle(s, s->top.line[k]);
+    s->span.n = (u32)(to->lines.n - s->span.first);
+    for (struct span_line *x = to->lines.v + s->span.first; x < to->lines.v + to->lines.n; x++)
+        x->rank = marks_before(&s->marks, s->slots[x->rank].time);
+    count_top(s);
+    if (s->span.n)
+        vec_push(&to->list, s->span);
+}
+
+static void turn_over_if_full(struct spanner *s, u32 lines)
+{
+    if (s->marks.now + lines + TOP <= TIMES)
+        return;
+    close_span(s);
+    open_span(s);
+}
+
+/* -- Records ------------------------------------------------------------------------------------ */
+
+/* Let the references of the table have sites, also those that have come to a live one. */
+static void reach_sites(struct spanner *s)
+{
+    size_t n = load_acquire(&s->table->refs.n);
+    for (size_t i = s->sites.refs.n; i < n; i++)
+        vec_push(&s->sites.refs, ((struct span_site){.size = s->table->refs.v[i].size}));
+}
+
+struct reference {
+    u64 address;
+    u32 id, size;
+};
+
+static struct reference reference_of(const struct spanner *s, const struct batch *b, u32 j)
+{
+    u32 id = b->ref[j], k = id & ~BATCH_ODD;
+    if (id & BATCH_ODD)
+        return (struct reference){b->addr[j], b->odd[k].ref, b->odd[k].size};
+    return (struct reference){b->addr[j], id, s->table->refs.v[id].size};
+}
+
+/* All lines of a stretch of memory; an address from a file may wrap around: then there is no other line. */
+static void access_any(struct spanner *s, u64 address, u32 size, u32 id, u64 *accesses)
+{
+    u64 line = address >> s->options->log2, last = (address + size - 1) >> s->options->log2;
+    do {
+        turn_over_if_full(s, 1);
+        access_line(s, &s->top, line, id, true, s->fast);
+        ++*accesses;
+        s->to->near.accesses++;
+    } while (line++ < last);
+    s->to->near.references++;
+}
+
+/* References from j on, up to one that is not in one or two lines. */
+MARKS_INLINE u32 access_block(struct spanner *s, const struct batch *b, u32 j, u32 end, bool samples,
+                              bool fast)
+{
+    const u32 log2 = s->options->log2, begin = j;
+    struct span_site *sites = s->sites.refs.v;
+    struct top top = s->top;
+    u32 more = 0;
+    for (; j < end; j++) {
+        u32 id = b->ref[j];
+        if (__builtin_expect(id & BATCH_ODD, 0))
+            break;
+        struct span_site *x = &sites[id];
+        u64 line = b->addr[j] >> log2, last = (b->addr[j] + x->size - 1) >> log2;
+        if (__builtin_expect(last != line, 0)) {
+            if (last != line + 1)
+                break;
+            access_line(s, &top, line, id, samples, fast);
+            x->accesses++;
+            more++;
+        }
+        access_line(s, &top, last, id, samples, fast);
+        x->accesses++;
+    }
+    s->to->near.references += j - begin;
+    s->to->near.accesses += j - begin + more;
+    s->top = top;
+    return j;
+}
+
+static u32 block_plain(struct spanner *s, const struct batch *b, u32 j, u32 end)
+{
+    return access_block(s, b, j, end, true, false);
+}
+
+static MARKS_FAST u32 block_fast(struct spanner *s, const struct batch *b, u32 j, u32 end)
+{
+    return access_block(s, b, j, end, false, true);
+}
+
+static MARKS_FAST u32 block_fast_sampled(struct spanner *s, const struct batch *b, u32 j, u32 end)
+{
+    return access_block(s, b, j, end, true, true);
+}
+
+/* Nothing but references: where their records begin does not matter. */
+static void add_data(struct spanner *s, const struct batch *b)
+{
+    const bool samples = s->sample || s->options->lists;
+    u32 (*block)(struct spanner *, const struct batch *, u32, u32) =
+        !s->fast ? block_plain : samples ? block_fast_sampled : block_fast;
+    for (u32 j = 0; j < b->n_refs;) {
+        u32 end = MIN(j + BLOCK, b->n_refs);
+        turn_over_if_full(s, BLOCK * REF_LINES);
+        j = block(s, b, j, end);
+        if (j == end)
+            continue;
+        struct reference r = reference_of(s, b, j++);
+        access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
+    }
+}
+
+static void add_insns(struct spanner *s, u32 id, u32 n)
+{
+    vec_reach(&s->sites.insns, id + n);
+    for (u32 i = id; i < id + n; i++) {
+        const struct unit_insn *in = &s->table->insns.v[i];
+        access_any(s, in->pc, in->len, i | SPAN_CODE, &s->sites.insns.v[i].accesses);
+    }
+}
+
+/* Record i, each reference behind the instructions up to its own; `shown` of these were seen to before. How many were now. */
+static u32 add_record(struct spanner *s, const struct batch *b, u32 i, const struct ran *ran,
+                      u32 shown, bool unfinished)
+{
+    const struct unit *u = &s->table->units.v[ran->unit];
+    for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
+        struct reference r = reference_of(s, b, j);
+        u32 insn = s->table->refs.v[r.id].insn;
+        if (insn >= u->n_insns) /* not this unit's: a live program has changed its partial record */
+            break;
+        if (insn >= shown)
+            add_insns(s, u->insn0 + shown, insn + 1 - shown);
+        shown = MAX(shown, insn + 1);
+        if (s->options->of & ACCESSED_data)
+            access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
+    }
+    if (unfinished || shown >= ran->insns)
+        return shown;
+    add_insns(s, u->insn0 + shown, ran->insns - shown);
+    return ran->insns;
+}
+
+static void add_code(struct spanner *s, const struct events *e)
+{
+    struct ran ran;
+    for (u32 i = 0; i < e->batch->n_records; i++) {
+        bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == e->batch->n_records;
+        if (!events_ran(e, i, &ran))
+            continue;
+        u32 shown = add_record(s, e->batch, i, &ran, begun ? s->to->shown : 0, goes_on);
+        s->to->shown = goes_on ? shown : 0;
+    }
+}
+
+void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct spans *to)
+{
+    s->to = to;
+    s->sample = sample;
+    reach_sites(s);
+    open_span(s);
+    if (s->options->of == ACCESSED_data)
+        add_data(s, e->batch);
+    else
+        add_code(s, e);
+    close_span(s);
+}
