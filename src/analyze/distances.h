@@ -15,9 +15,9 @@ enum { DISTANCES_BUCKETS = 128, DISTANCES_SAMPLES = 16, DISTANCES_GROUPS = 1 + D
 
 struct distances {
     u64 references, accesses;         /* all there were, of a sample too */
-    unsigned __int128 sum;            /* of distances */
+    unsigned __int128 sum;            /* of distances; of less than 2^32 lines each */
     u64 cold[DISTANCES_GROUPS];       /* the first group has what stands for itself alone */
-    u64 count[DISTANCES_GROUPS][DISTANCES_BUCKETS];
+    u64 count[DISTANCES_GROUPS][DISTANCES_BUCKETS]; /* but for the first bucket, which has all the others */
 };
 
 static inline u32 distance_bucket(u64 d)
@@ -61,7 +61,7 @@ static inline u32 line_group(u64 line, u32 log2)
 static inline void distances_count(struct distances *x, u32 group, u64 d, u64 times)
 {
     x->count[group][distance_bucket(d)] += times;
-    x->sum += (unsigned __int128)d * times;
+    x->sum += d * times;
 }
 
 void distances_add(struct distances *to, const struct distances *from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks on a line of time, and how many of them are later than a given one.
  *
- * Marks are set at the end, one time after the other, and removed anywhere. The times are bits; a block is 256 of them. Of each block it
+ * Marks are set at the end, one time after the other, and removed anywhere. The times are bits; a block is a word of them. Of each block it
  * is kept how many marks are in the blocks before it in its group of 16; of each group, how many are in the groups before it in its group
  * of 16; and so on:
  *
@@ -18,11 +18,12 @@
 
 #include "base/base.h"
 
-enum { MARKS_WORDS = 4, MARKS_BLOCK = 64 * MARKS_WORDS, MARKS_GROUP = 16, MARKS_LEVELS = 8 };
+enum { MARKS_BLOCK = 64, MARKS_GROUP = 16, MARKS_LEVELS = 8 };
 
 #define MARKS_LIMIT (1ull << 31) /* of times */
 
 typedef s32 marks_group __attribute__((vector_size(64)));
+typedef s32 marks_window __attribute__((vector_size(64), aligned(4)));
 
 struct marks {
     u32 now;      /* the next time */
@@ -55,17 +56,10 @@ MARKS_INLINE s32 *marks_number(const struct marks *m, u32 level, u32 i)
     return (s32 *)m->before[level] + i;
 }
 
-MARKS_INLINE u32 marks_in_block(const struct marks *m, u32 block)
-{
-    const u64 *w = m->bits + (u64)block * MARKS_WORDS;
-    return (u32)(__builtin_popcountll(w[0]) + __builtin_popcountll(w[1]) + __builtin_popcountll(w[2]) +
-                 __builtin_popcountll(w[3]));
-}
-
 /* Time has come to this block: count what is before it. */
 MARKS_INLINE void marks_enter(struct marks *m, u32 block)
 {
-    u32 i = block, n = block ? marks_in_block(m, block - 1) : 0;
+    u32 i = block, n = block ? (u32)__builtin_popcountll(m->bits[block - 1]) : 0;
     for (u32 level = 0; level < m->levels; level++) {
         n = i ? n + (u32)*marks_number(m, level, i - 1) : 0;
         *marks_number(m, level, i) = i % MARKS_GROUP ? (s32)n : 0;
@@ -81,7 +75,7 @@ MARKS_INLINE u32 marks_push(struct marks *m)
     u32 t = m->now++;
     if (t % MARKS_BLOCK == 0)
         marks_enter(m, t / MARKS_BLOCK);
-    m->bits[t / 64] |= 1ull << (t % 64);
+    m->bits[t / MARKS_BLOCK] |= 1ull << (t % MARKS_BLOCK);
     m->n++;
     return t;
 }
@@ -90,10 +84,10 @@ MARKS_INLINE u32 marks_push(struct marks *m)
 MARKS_INLINE void marks_push_many(struct marks *m, u32 n)
 {
     while (n) {
-        u32 t = m->now, k = MIN(n, 64 - t % 64);
+        u32 t = m->now, k = MIN(n, MARKS_BLOCK - t % MARKS_BLOCK);
         if (t % MARKS_BLOCK == 0)
             marks_enter(m, t / MARKS_BLOCK);
-        m->bits[t / 64] |= (k == 64 ? ~0ull : (1ull << k) - 1) << (t % 64);
+        m->bits[t / MARKS_BLOCK] |= ~0ull >> (MARKS_BLOCK - k) << (t % MARKS_BLOCK);
         m->now += k;
         m->n += k;
         n -= k;
@@ -103,12 +97,8 @@ MARKS_INLINE void marks_push_many(struct marks *m, u32 n)
 /* Marks before t, which is below the next time. */
 MARKS_INLINE u32 marks_before(const struct marks *m, u32 t)
 {
-    u32 block = t / MARKS_BLOCK, word = t / 64 % MARKS_WORDS, n = 0;
-    const u64 *w = m->bits + (u64)block * MARKS_WORDS;
-    /* All words of the block, masked: how many there are to look at is not foreseeable. */
-    const u64 last = (1ull << (t % 64)) - 1;
-    for (u32 k = 0; k < MARKS_WORDS; k++)
-        n += (u32)__builtin_popcountll(w[k] & (k < word ? ~0ull : k == word ? last : 0));
+    u32 block = t / MARKS_BLOCK;
+    u32 n = (u32)__builtin_popcountll(m->bits[block] & ((1ull << (t % MARKS_BLOCK)) - 1));
     for (u32 level = 0, i = block; level < m->levels; level++, i /= MARKS_GROUP)
         n += (u32)*marks_number(m, level, i);
     return n;
@@ -117,12 +107,14 @@ MARKS_INLINE u32 marks_before(const struct marks *m, u32 t)
 /* Remove the mark at t; how many are later? */
 MARKS_INLINE u32 marks_remove(struct marks *m, u32 t)
 {
-    static const marks_group place = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const s32 less[2 * MARKS_GROUP] = {[MARKS_GROUP] = -1, -1, -1, -1, -1, -1, -1, -1,
+                                              -1,                 -1, -1, -1, -1, -1, -1, -1};
     u32 later = m->n - 1 - marks_before(m, t);
-    m->bits[t / 64] &= ~(1ull << (t % 64));
+    m->bits[t / MARKS_BLOCK] &= ~(1ull << (t % MARKS_BLOCK));
     m->n--;
     for (u32 level = 0, i = t / MARKS_BLOCK; level < m->levels; level++, i /= MARKS_GROUP)
-        m->before[level][i / MARKS_GROUP] += place > (s32)(i % MARKS_GROUP); /* true is -1 */
+        m->before[level][i / MARKS_GROUP] +=
+            *(const marks_window *)(less + MARKS_GROUP - 1 - i % MARKS_GROUP);
     return later;
 }
 

@@ -9,24 +9,26 @@
 
 enum {
     TOP = 4,            /* lines that are looked at first */
-    TIMES = 16384,      /* of a span's line of time */
-    SLOTS_LOG2 = 15,    /* twice as many */
+    TIMES = 8192,       /* of a span's line of time */
+    SLOTS_LOG2 = 14,    /* twice as many */
+    NEIGHBOURS = 8,     /* lines that share a slot */
     BLOCK = 256,        /* references between two looks whether the span is full */
     REF_LINES = 2,      /* at most, of a reference in a block */
-    IN_TOP = UINT32_MAX, /* no time */
+    IN_TOP = UINT16_MAX, /* no time */
 };
 #define NO_LINE ((u64)-1)
 
-/* Of a line that the span has come to; one of an earlier span is empty. */
+/* Lines that the span has come to; a slot of an earlier span is empty. */
 struct slot {
-    u64 line;
-    u32 time, span;
+    u64 key; /* of its lines, what they share */
+    u32 span;
+    u16 time[NEIGHBOURS]; /* + 1; 0: not touched */
 };
 
 /* The lines touched latest, the last one first; all are different, or NO_LINE. */
 struct top {
     u64 line[TOP];
-    u64 found[TOP]; /* how often, at each place */
+    u64 found[TOP]; /* how often, at each place but the first */
 };
 
 struct spanner {
@@ -115,19 +117,23 @@ const struct span_sites *spanner_sites(const struct spanner *s)
 
 /* -- Behind the top ----------------------------------------------------------------------------- */
 
-static inline struct slot *find(struct spanner *s, u64 line)
+/* Where the time of a line is; if nobody has come near it in this span, an empty slot is made its own. */
+static inline u16 *find(struct spanner *s, u64 line)
 {
-    u32 i = (u32)(line * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2));
-    while (s->slots[i].span == s->number && s->slots[i].line != line)
+    u64 key = line / NEIGHBOURS;
+    u32 i = (u32)(key * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2));
+    while (s->slots[i].span == s->number && s->slots[i].key != key)
         i = (i + 1) % (1u << SLOTS_LOG2);
-    return &s->slots[i];
+    if (s->slots[i].span != s->number)
+        s->slots[i] = (struct slot){.key = key, .span = s->number};
+    return &s->slots[i].time[line % NEIGHBOURS];
 }
 
 /* A line leaves the top. */
 MARKS_INLINE void settle(struct spanner *s, u64 line)
 {
     if (line != NO_LINE)
-        find(s, line)->time = marks_push(&s->marks);
+        *find(s, line) = (u16)(marks_push(&s->marks) + 1);
 }
 
 static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
@@ -138,18 +144,17 @@ static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
 /* A line that is not at the top comes there, and another leaves. */
 MARKS_INLINE void rise(struct spanner *s, u64 line, u32 id, u64 leaves)
 {
-    struct slot *x = find(s, line);
-    if (x->span == s->number) {
-        u64 d = (u64)(TOP + marks_remove(&s->marks, x->time)) << s->sample;
+    u16 *time = find(s, line);
+    if (*time) {
+        u64 d = (u64)(TOP + marks_remove(&s->marks, *time - 1u)) << s->sample;
         distances_count(&s->to->near, line_group(line, s->sample), d, 1ull << s->sample);
         if (d >= s->options->beyond[0])
             note_far(s, id, d);
     } else {
-        /* Until the span is closed, the rank is where the line is found. */
-        vec_push(&s->to->lines, ((struct span_line){line, id, (u32)(x - s->slots)}));
-        *x = (struct slot){.line = line, .span = s->number};
+        /* Until the span is closed, the rank is where the time is. */
+        vec_push(&s->to->lines, ((struct span_line){line, id, (u32)((u16 *)time - (u16 *)s->slots)}));
     }
-    x->time = IN_TOP;
+    *time = IN_TOP;
     settle(s, leaves);
 }
 
@@ -166,22 +171,25 @@ static __attribute__((noinline)) MARKS_FAST void rise_fast(struct spanner *s, u6
 
 /* -- The top ------------------------------------------------------------------------------------ */
 
-/* Move a line to the first place, without branches; was it there? The one that leaves otherwise is *last. */
+/* Move a line to the first place; was it there? The one that leaves otherwise is *last. */
 MARKS_INLINE bool touch_top(struct top *t, u64 line, u64 *last)
 {
-    bool found = false;
-    u64 moves = line;
-    *last = t->line[TOP - 1];
+    u64 moves = t->line[0];
+    if (line == moves)
+        return true;
+    t->line[0] = line;
 #pragma GCC unroll 8
-    for (u32 k = 0; k < TOP; k++) {
+    for (u32 k = 1; k < TOP; k++) {
         u64 was = t->line[k];
-        bool is = was == line;
-        t->found[k] += is;
-        t->line[k] = found ? was : moves;
+        t->line[k] = moves;
+        if (line == was) {
+            t->found[k]++;
+            return true;
+        }
         moves = was;
-        found |= is;
     }
-    return found;
+    *last = moves;
+    return false;
 }
 
 MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 id, bool samples,
@@ -219,11 +227,12 @@ static void open_span(struct spanner *s)
     marks_reset(&s->marks, 0);
 }
 
-/* Distances in the top are small: of a sample they are what all that is smaller counts as, so it does not matter whose they are. */
+/* Those found at the first place are all that were not found elsewhere. Of a sample, distances in the top are too small to be known, so it
+ * does not matter whose they are. */
 static void count_top(struct spanner *s)
 {
     u32 group = s->sample ? 1 : 0;
-    for (u32 k = 0; k < TOP; k++)
+    for (u32 k = 1; k < TOP; k++)
         distances_count(&s->to->near, group, (u64)k << s->sample, s->top.found[k] << s->sample);
 }
 
@@ -236,7 +245,7 @@ static void close_span(struct spanner *s)
         settle(s, s->top.line[k]);
     s->span.n = (u32)(to->lines.n - s->span.first);
     for (struct span_line *x = to->lines.v + s->span.first; x < to->lines.v + to->lines.n; x++)
-        x->rank = marks_before(&s->marks, s->slots[x->rank].time);
+        x->rank = marks_before(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
     count_top(s);
     if (s->span.n)
         vec_push(&to->list, s->span);

@@ -110,7 +110,7 @@ MARKS_INLINE void take_lines(struct stack *k, const struct span_line *v, u32 n, 
     }
     for (u32 i = 0; i < n; i++) {
         was[i] = *stamp[i];
-        __builtin_prefetch(&k->marks.bits[was[i] / 64], 1);
+        __builtin_prefetch(&k->marks.bits[was[i] / MARKS_BLOCK], 1);
         __builtin_prefetch(marks_number(&k->marks, 0, was[i] / MARKS_BLOCK), 1);
     }
     for (u32 i = 0; i < n; i++) {
