@@ -94,12 +94,16 @@ MARKS_INLINE void marks_push_many(struct marks *m, u32 n)
     }
 }
 
+MARKS_INLINE u32 marks_in_word_before(const struct marks *m, u32 t)
+{
+    return (u32)__builtin_popcountll(m->bits[t / MARKS_BLOCK] & ((1ull << (t % MARKS_BLOCK)) - 1));
+}
+
 /* Marks before t, which is below the next time. */
 MARKS_INLINE u32 marks_before(const struct marks *m, u32 t)
 {
-    u32 block = t / MARKS_BLOCK;
-    u32 n = (u32)__builtin_popcountll(m->bits[block] & ((1ull << (t % MARKS_BLOCK)) - 1));
-    for (u32 level = 0, i = block; level < m->levels; level++, i /= MARKS_GROUP)
+    u32 n = marks_in_word_before(m, t);
+    for (u32 level = 0, i = t / MARKS_BLOCK; level < m->levels; level++, i /= MARKS_GROUP)
         n += (u32)*marks_number(m, level, i);
     return n;
 }
@@ -109,13 +113,14 @@ MARKS_INLINE u32 marks_remove(struct marks *m, u32 t)
 {
     static const s32 less[2 * MARKS_GROUP] = {[MARKS_GROUP] = -1, -1, -1, -1, -1, -1, -1, -1,
                                               -1,                 -1, -1, -1, -1, -1, -1, -1};
-    u32 later = m->n - 1 - marks_before(m, t);
+    u32 n = marks_in_word_before(m, t);
     m->bits[t / MARKS_BLOCK] &= ~(1ull << (t % MARKS_BLOCK));
-    m->n--;
-    for (u32 level = 0, i = t / MARKS_BLOCK; level < m->levels; level++, i /= MARKS_GROUP)
+    for (u32 level = 0, i = t / MARKS_BLOCK; level < m->levels; level++, i /= MARKS_GROUP) {
+        n += (u32)*marks_number(m, level, i);
         m->before[level][i / MARKS_GROUP] +=
             *(const marks_window *)(less + MARKS_GROUP - 1 - i % MARKS_GROUP);
-    return later;
+    }
+    return --m->n - n;
 }
 
 #endif

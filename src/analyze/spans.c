@@ -12,8 +12,8 @@ enum {
     TIMES = 8192,       /* of a span's line of time */
     SLOTS_LOG2 = 14,    /* twice as many */
     NEIGHBOURS = 8,     /* lines that share a slot */
-    BLOCK = 256,        /* references between two looks whether the span is full */
-    REF_LINES = 2,      /* at most, of a reference in a block */
+    BLOCK = 256,        /* references that go through the top together */
+    REF_LINES = 2,      /* at most, of each of these */
     IN_TOP = UINT16_MAX, /* no time */
 };
 #define NO_LINE ((u64)-1)
@@ -25,10 +25,31 @@ struct slot {
     u16 time[NEIGHBOURS]; /* + 1; 0: not touched */
 };
 
+/* The span's line of time: marks as in marks.h, but so few that one level is enough, of which most of the time the last vector or two
+ * change. */
+enum { WORDS = TIMES / 64, LANES = 16 };
+typedef u16 lanes __attribute__((vector_size(2 * LANES)));
+typedef u16 lanes_window __attribute__((vector_size(2 * LANES), aligned(2)));
+
+struct span_marks {
+    u64 bits[WORDS];
+    lanes before[WORDS / LANES + 1]; /* each word, up to that of now, how many marks */
+};
+
+struct span_time {
+    u32 now, n; /* the next time, and how many are marked */
+};
+
 /* The lines touched latest, the last one first; all are different, or NO_LINE. */
 struct top {
     u64 line[TOP];
     u64 found[TOP]; /* how often, at each place but the first */
+};
+
+/* A line that was not at the top comes there, and another leaves, which may be NO_LINE. */
+struct rise {
+    u64 line, leaves;
+    u32 id;
 };
 
 struct spanner {
@@ -40,7 +61,10 @@ struct spanner {
     u32 sample;
     u32 number; /* of the span, never 0 */
     struct top top;
-    struct marks marks;
+    u32 n_rises; /* that are to be seen to */
+    struct rise rises[BLOCK * REF_LINES];
+    struct span_time time;
+    struct span_marks marks;
     struct slot *slots;
     bool fast; /* the processor has what MARKS_FAST asks for */
 };
@@ -89,14 +113,14 @@ void spans_fini(struct spans *s)
 
 struct spanner *spanner_new(const struct span_options *o, const struct unit_table *t)
 {
-    struct spanner *s = calloc(1, sizeof *s);
+    struct spanner *s = aligned_alloc(sizeof(lanes), ALIGN_UP(sizeof *s, sizeof(lanes)));
     check(s != NULL);
+    memset(s, 0, sizeof *s);
     s->options = s->sites.fars.options = o;
     s->table = t;
     s->fast = marks_are_fast();
     s->slots = calloc(1ul << SLOTS_LOG2, sizeof *s->slots);
     check(s->slots != NULL);
-    marks_init(&s->marks, TIMES);
     return s;
 }
 
@@ -105,7 +129,6 @@ void spanner_free(struct spanner *s)
     vec_fini(&s->sites.refs);
     vec_fini(&s->sites.insns);
     fars_fini(&s->sites.fars);
-    marks_fini(&s->marks);
     free(s->slots);
     free(s);
 }
@@ -113,60 +136,6 @@ void spanner_free(struct spanner *s)
 const struct span_sites *spanner_sites(const struct spanner *s)
 {
     return &s->sites;
-}
-
-/* -- Behind the top ----------------------------------------------------------------------------- */
-
-/* Where the time of a line is; if nobody has come near it in this span, an empty slot is made its own. */
-static inline u16 *find(struct spanner *s, u64 line)
-{
-    u64 key = line / NEIGHBOURS;
-    u32 i = (u32)(key * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2));
-    while (s->slots[i].span == s->number && s->slots[i].key != key)
-        i = (i + 1) % (1u << SLOTS_LOG2);
-    if (s->slots[i].span != s->number)
-        s->slots[i] = (struct slot){.key = key, .span = s->number};
-    return &s->slots[i].time[line % NEIGHBOURS];
-}
-
-/* A line leaves the top. */
-MARKS_INLINE void settle(struct spanner *s, u64 line)
-{
-    if (line != NO_LINE)
-        *find(s, line) = (u16)(marks_push(&s->marks) + 1);
-}
-
-static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
-{
-    fars_count(&s->sites.fars, id, d, 1ull << s->sample);
-}
-
-/* A line that is not at the top comes there, and another leaves. */
-MARKS_INLINE void rise(struct spanner *s, u64 line, u32 id, u64 leaves)
-{
-    u16 *time = find(s, line);
-    if (*time) {
-        u64 d = (u64)(TOP + marks_remove(&s->marks, *time - 1u)) << s->sample;
-        distances_count(&s->to->near, line_group(line, s->sample), d, 1ull << s->sample);
-        if (d >= s->options->beyond[0])
-            note_far(s, id, d);
-    } else {
-        /* Until the span is closed, the rank is where the time is. */
-        vec_push(&s->to->lines, ((struct span_line){line, id, (u32)((u16 *)time - (u16 *)s->slots)}));
-    }
-    *time = IN_TOP;
-    settle(s, leaves);
-}
-
-static __attribute__((noinline)) void rise_plain(struct spanner *s, u64 line, u32 id, u64 leaves)
-{
-    rise(s, line, id, leaves);
-}
-
-static __attribute__((noinline)) MARKS_FAST void rise_fast(struct spanner *s, u64 line, u32 id,
-                                                           u64 leaves)
-{
-    rise(s, line, id, leaves);
 }
 
 /* -- The top ------------------------------------------------------------------------------------ */
@@ -192,22 +161,128 @@ MARKS_INLINE bool touch_top(struct top *t, u64 line, u64 *last)
     return false;
 }
 
-MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 id, bool samples,
-                              bool fast)
+static void list_access(struct spanner *s, struct top *top, u64 line, u32 id)
+{
+    if (line != top->line[0])
+        vec_push(&s->to->accesses, ((struct access){line, id}));
+    top->line[0] = line;
+}
+
+MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 id, bool samples)
 {
     u64 last;
-    if (samples) {
-        if (!line_is_sampled(line, s->sample))
-            return;
-        if (s->options->lists) {
-            if (line != top->line[0])
-                vec_push(&s->to->accesses, ((struct access){line, id}));
-            top->line[0] = line;
-            return;
-        }
+    if (samples && !line_is_sampled(line, s->sample))
+        return;
+    if (samples && s->options->lists)
+        list_access(s, top, line, id);
+    else if (!touch_top(top, line, &last))
+        s->rises[s->n_rises++] = (struct rise){line, last, id};
+}
+
+/* -- Times -------------------------------------------------------------------------------------- */
+
+MARKS_INLINE u32 push_mark(struct span_marks *m, struct span_time *time)
+{
+    u32 t = time->now++;
+    if (t % 64 == 0)
+        ((u16 *)m->before)[t / 64] = (u16)time->n;
+    m->bits[t / 64] |= 1ull << (t % 64);
+    time->n++;
+    return t;
+}
+
+MARKS_INLINE u32 before_mark(const struct span_marks *m, u32 t)
+{
+    return ((const u16 *)m->before)[t / 64] +
+           (u32)__builtin_popcountll(m->bits[t / 64] & ((1ull << (t % 64)) - 1));
+}
+
+/* How many are later? */
+MARKS_INLINE u32 remove_mark(struct span_marks *m, struct span_time *time, u32 t)
+{
+    static const u16 less[2 * LANES] = {[LANES] = -1, -1, -1, -1, -1, -1, -1, -1,
+                                        -1,           -1, -1, -1, -1, -1, -1, -1};
+    u32 later = --time->n - before_mark(m, t), word = t / 64;
+    m->bits[word] &= ~(1ull << (t % 64));
+    m->before[word / LANES] += *(const lanes_window *)(less + LANES - 1 - word % LANES);
+    /* Mostly there is no other, or one: that is changed in any case, since it is set when it is reached. */
+    m->before[word / LANES + 1] += *(const lanes_window *)(less + LANES);
+    for (u32 i = word / LANES + 2; i <= time->now / 64 / LANES; i++)
+        m->before[i] += *(const lanes_window *)(less + LANES);
+    return later;
+}
+
+/* -- Behind the top ----------------------------------------------------------------------------- */
+
+/* Where the time of a line is; if nobody has come near it in this span, an empty slot is made its own. */
+MARKS_INLINE u16 *find(struct slot *slots, u32 span, u64 line)
+{
+    u64 key = line / NEIGHBOURS;
+    u32 i = (u32)(key * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2));
+    for (;; i = (i + 1) % (1u << SLOTS_LOG2)) {
+        if (slots[i].span != span)
+            slots[i] = (struct slot){.key = key, .span = span};
+        else if (slots[i].key != key)
+            continue;
+        return &slots[i].time[line % NEIGHBOURS];
     }
-    if (!touch_top(top, line, &last))
-        (fast ? rise_fast : rise_plain)(s, line, id, last);
+}
+
+static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
+{
+    fars_count(&s->sites.fars, id, d, 1ull << s->sample);
+}
+
+MARKS_INLINE void count(struct spanner *s, const struct rise *x, u64 d, bool samples)
+{
+    const u32 sample = samples ? s->sample : 0;
+    d <<= sample;
+    distances_count(&s->to->near, line_group(x->line, sample), d, 1ull << sample);
+    if (d >= s->options->beyond[0])
+        note_far(s, x->id, d);
+}
+
+/* See to all rises. */
+MARKS_INLINE void rise(struct spanner *s, bool samples)
+{
+    struct span_time time = s->time; /* in registers */
+    struct slot *slots = s->slots;
+    const u32 span = s->number;
+    const struct rise *end = s->rises + s->n_rises;
+    struct span_line *new = vec_grow(&s->to->lines, s->n_rises);
+    for (const struct rise *x = s->rises; x < end; x++) {
+        u16 *t = find(slots, span, x->line);
+        if (*t)
+            count(s, x, TOP + remove_mark(&s->marks, &time, *t - 1u), samples);
+        else /* until the span is closed, the rank is where the time is */
+            *new++ = (struct span_line){x->line, x->id, (u32)(t - (u16 *)slots)};
+        *t = IN_TOP;
+        if (x->leaves != NO_LINE)
+            *find(slots, span, x->leaves) = (u16)(push_mark(&s->marks, &time) + 1);
+    }
+    s->to->lines.n = (size_t)(new - s->to->lines.v);
+    s->time = time;
+    s->n_rises = 0;
+}
+
+static void rise_plain(struct spanner *s)
+{
+    rise(s, true);
+}
+
+static MARKS_FAST void rise_fast(struct spanner *s)
+{
+    rise(s, false);
+}
+
+static MARKS_FAST void rise_fast_sampled(struct spanner *s)
+{
+    rise(s, true);
+}
+
+static void rise_all(struct spanner *s)
+{
+    (!s->fast ? rise_plain : s->sample ? rise_fast_sampled : rise_fast)(s);
 }
 
 /* -- A span's begin and end --------------------------------------------------------------------- */
@@ -224,7 +299,8 @@ static void open_span(struct spanner *s)
         s->top.line[k] = NO_LINE;
         s->top.found[k] = 0;
     }
-    marks_reset(&s->marks, 0);
+    memset(s->marks.bits, 0, (s->time.now + 63) / 64 * sizeof s->marks.bits[0]);
+    s->time = (struct span_time){0};
 }
 
 /* Those found at the first place are all that were not found elsewhere. Of a sample, distances in the top are too small to be known, so it
@@ -242,10 +318,11 @@ static void close_span(struct spanner *s)
     if (s->options->lists)
         return;
     for (u32 k = TOP; k--;)
-        settle(s, s->top.line[k]);
+        if (s->top.line[k] != NO_LINE)
+            *find(s->slots, s->number, s->top.line[k]) = (u16)(push_mark(&s->marks, &s->time) + 1);
     s->span.n = (u32)(to->lines.n - s->span.first);
     for (struct span_line *x = to->lines.v + s->span.first; x < to->lines.v + to->lines.n; x++)
-        x->rank = marks_before(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
     count_top(s);
     if (s->span.n)
         vec_push(&to->list, s->span);
@@ -253,7 +330,7 @@ static void close_span(struct spanner *s)
 
 static void turn_over_if_full(struct spanner *s, u32 lines)
 {
-    if (s->marks.now + lines + TOP <= TIMES)
+    if (s->time.now + lines + TOP <= TIMES)
         return;
     close_span(s);
     open_span(s);
@@ -288,7 +365,8 @@ static void access_any(struct spanner *s, u64 address, u32 size, u32 id, u64 *ac
     u64 line = address >> s->options->log2, last = (address + size - 1) >> s->options->log2;
     do {
         turn_over_if_full(s, 1);
-        access_line(s, &s->top, line, id, true, s->fast);
+        access_line(s, &s->top, line, id, true);
+        rise_all(s);
         ++*accesses;
         s->to->near.accesses++;
     } while (line++ < last);
@@ -296,8 +374,7 @@ static void access_any(struct spanner *s, u64 address, u32 size, u32 id, u64 *ac
 }
 
 /* References from j on, up to one that is not in one or two lines. */
-MARKS_INLINE u32 access_block(struct spanner *s, const struct batch *b, u32 j, u32 end, bool samples,
-                              bool fast)
+MARKS_INLINE u32 access_block(struct spanner *s, const struct batch *b, u32 j, u32 end, bool samples)
 {
     const u32 log2 = s->options->log2, begin = j;
     struct span_site *sites = s->sites.refs.v;
@@ -312,11 +389,11 @@ MARKS_INLINE u32 access_block(struct spanner *s, const struct batch *b, u32 j, u
         if (__builtin_expect(last != line, 0)) {
             if (last != line + 1)
                 break;
-            access_line(s, &top, line, id, samples, fast);
+            access_line(s, &top, line, id, samples);
             x->accesses++;
             more++;
         }
-        access_line(s, &top, last, id, samples, fast);
+        access_line(s, &top, last, id, samples);
         x->accesses++;
     }
     s->to->near.references += j - begin;
@@ -325,31 +402,25 @@ MARKS_INLINE u32 access_block(struct spanner *s, const struct batch *b, u32 j, u
     return j;
 }
 
-static u32 block_plain(struct spanner *s, const struct batch *b, u32 j, u32 end)
+static u32 block(struct spanner *s, const struct batch *b, u32 j, u32 end)
 {
-    return access_block(s, b, j, end, true, false);
+    return access_block(s, b, j, end, false);
 }
 
-static MARKS_FAST u32 block_fast(struct spanner *s, const struct batch *b, u32 j, u32 end)
+static u32 block_sampled(struct spanner *s, const struct batch *b, u32 j, u32 end)
 {
-    return access_block(s, b, j, end, false, true);
-}
-
-static MARKS_FAST u32 block_fast_sampled(struct spanner *s, const struct batch *b, u32 j, u32 end)
-{
-    return access_block(s, b, j, end, true, true);
+    return access_block(s, b, j, end, true);
 }
 
 /* Nothing but references: where their records begin does not matter. */
 static void add_data(struct spanner *s, const struct batch *b)
 {
     const bool samples = s->sample || s->options->lists;
-    u32 (*block)(struct spanner *, const struct batch *, u32, u32) =
-        !s->fast ? block_plain : samples ? block_fast_sampled : block_fast;
     for (u32 j = 0; j < b->n_refs;) {
         u32 end = MIN(j + BLOCK, b->n_refs);
         turn_over_if_full(s, BLOCK * REF_LINES);
-        j = block(s, b, j, end);
+        j = (samples ? block_sampled : block)(s, b, j, end);
+        rise_all(s);
         if (j == end)
             continue;
         struct reference r = reference_of(s, b, j++);
