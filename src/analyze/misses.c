@@ -2,9 +2,9 @@
 /* The analysis `cache`: which instructions miss a simulated hierarchy of caches. */
 #include "analyze/analysis.h"
 #include "analyze/cache.h"
+#include "analyze/machine.h"
 #include "analyze/spots.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,41 +60,20 @@ static void *zeros(size_t n, size_t size)
 
 /* -- The caches --------------------------------------------------------------------------------- */
 
-/* A word or number of the kernel's description of a cache; 0 and "" if there is none. */
-static u64 read_sys(u32 index, const char *name, char text[32])
-{
-    char path[128];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, name);
-    FILE *f = fopen(path, "r");
-    text[0] = 0;
-    if (f && !fgets(text, 32, f))
-        text[0] = 0;
-    if (f)
-        fclose(f);
-    u64 n = strtoull(text, NULL, 10);
-    return strchr(text, 'K') ? n << 10 : strchr(text, 'M') ? n << 20 : n;
-}
-
 /* The machine's own caches; what the kernel does not tell stays as it is. */
 static void machine_shapes(struct cache_shape shape[CACHE_LEVELS])
 {
-    u64 last = 1;
-    for (u32 index = 0; index < 8; index++) {
-        char type[32], ignored[32];
-        u64 level = read_sys(index, "level", ignored);
-        struct cache_shape s = {.size = read_sys(index, "size", ignored),
-                                .ways = (u32)read_sys(index, "ways_of_associativity", ignored),
-                                .line = (u32)read_sys(index, "coherency_line_size", ignored)};
-        read_sys(index, "type", type);
+    u32 last = 1;
+    for (u32 index = 0; index < MACHINE_CACHES; index++) {
+        struct machine_cache c = machine_cache(index);
+        struct cache_shape s = {c.size, c.ways, c.line};
         if (cache_shape_fault(&s))
             continue;
-        if (level == 1 && !strncmp(type, "Instruction", 11))
-            shape[CACHE_I1] = s;
-        else if (level == 1)
-            shape[CACHE_D1] = s;
-        else if (level > last) {
+        if (c.level == 1)
+            shape[c.for_data ? CACHE_D1 : CACHE_I1] = s;
+        else if (c.level > last) {
             shape[CACHE_LL] = s;
-            last = level;
+            last = c.level;
         }
     }
 }

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/* From batches to spans. */
+#include "analyze/spans.h"
+#include "analyze/passes.h"
+#include "base/err.h"
+#include "wire/wire.h"
+
+#include <stdlib.h>
+
+enum {
+    TOP = 4,            /* lines that are looked at first */
+    TIMES = 8192,       /* of a span's line of time */
+    SLOTS_LOG2 = 14,    /* twice as many */
+    NEIGHBOURS = 8,     /* lines that share a slot */
+    BLOCK = 256,        /* references that go through the top together */
+    REF_LINES = 2,      /* at most, of each of these */
+    IN_TOP = UINT16_MAX, /* no time */
+};
+#define NO_LINE ((u64)-1)
+
+/* Lines that the span has come to; a slot of an earlier span is empty. */
+struct slot {
+    u64 key; /* of its lines, what they share */
+    u32 span;
+    u16 time[NEIGHBOURS]; /* + 1; 0: not touched */
+};
+
+/* The span's line of time: marks as in marks.h, but so few that one level is enough, of which most of the time the last vector or two
+ * change. */
+enum { WORDS = TIMES / 64, LANES = 16 };
+typedef u16 lanes __attribute__((vector_size(2 * LANES)));
+typedef u16 lanes_window __attribute__((vector_size(2 * LANES), aligned(2)));
+
+struct span_marks {
+    u64 bits[WORDS];
+    lanes before[WORDS / LANES + 1]; /* each word, up to that of now, how many marks */
+};
+
+struct span_time {
+    u32 now, n; /* the next time, and how many are marked */
+};
+
+/* The lines touched latest, the last one first; all are different, or NO_LINE. */
+struct top {
+    u64 line[TOP];
+    u64 found[TOP]; /* how often, at each place but the first */
+};
+
+/* A line that was not at the top comes there, and another leaves, which may be NO_LINE. */
+struct rise {
+    u64 line, leaves;
+    u32 id;
+};
+
+struct spanner {
+    const struct span_options *options;
+    const struct unit_table *table;
+    struct span_sites sites;
+    struct spans *to;
+    struct span span; /* that is being made */
+    u32 sample;
+    u32 number; /* of the span, never 0 */
+    struct top top;
+    u32 n_rises; /* that are to be seen to */
+    struct rise rises[BLOCK * REF_LINES];
+    struct span_time time;
+    struct span_marks marks;
+    struct slot *slots;
+    bool fast; /* the processor has what MARKS_FAST asks for */
+};
+
+/* -- Places ------------------------------------------------------------------------------------- */
+
+void fars_count(struct fars *f, u32 id, u64 distance, u64 times)
+{
+    const struct span_options *o = f->options;
+    u32 i = id & ~SPAN_CODE;
+    struct far *x;
+    if (id & SPAN_CODE) {
+        vec_reach(&f->insns, i);
+        x = &f->insns.v[i];
+    } else {
+        vec_reach(&f->refs, i);
+        x = &f->refs.v[i];
+    }
+    x->cold += distance == (u64)DISTANCE_COLD ? times : 0;
+    for (u32 k = 0; k < o->n_beyond && distance >= o->beyond[k]; k++)
+        x->beyond[k] += times;
+}
+
+void fars_fini(struct fars *f)
+{
+    vec_fini(&f->refs);
+    vec_fini(&f->insns);
+}
+
+/* -- Spans -------------------------------------------------------------------------------------- */
+
+void spans_reset(struct spans *s, u32 thread)
+{
+    s->thread = thread;
+    s->shown = 0;
+    s->list.n = s->lines.n = s->accesses.n = 0;
+    s->near = (struct distances){0};
+}
+
+void spans_fini(struct spans *s)
+{
+    vec_fini(&s->list);
+    vec_fini(&s->lines);
+    vec_fini(&s->accesses);
+}
+
+struct spanner *spanner_new(const struct span_options *o, const struct unit_table *t)
+{
+    struct spanner *s = aligned_alloc(sizeof(lanes), ALIGN_UP(sizeof *s, sizeof(lanes)));
+    check(s != NULL);
+    memset(s, 0, sizeof *s);
+    s->options = s->sites.fars.options = o;
+    s->table = t;
+    s->fast = marks_are_fast();
+    s->slots = calloc(1ul << SLOTS_LOG2, sizeof *s->slots);
+    check(s->slots != NULL);
+    return s;
+}
+
+void spanner_free(struct spanner *s)
+{
+    vec_fini(&s->sites.refs);
+    vec_fini(&s->sites.insns);
+    fars_fini(&s->sites.fars);
+    free(s->slots);
+    free(s);
+}
+
+const struct span_sites *spanner_sites(const struct spanner *s)
+{
+    return &s->sites;
+}
+
+/* -- The top ------------------------------------------------------------------------------------ */
+
+/* Move a line to the first place; was it there? The one that leaves otherwise is *last. */
+MARKS_INLINE bool touch_top(struct top *t, u64 line, u64 *last)
+{
+    u64 moves = t->line[0];
+    if (line == moves)
+        return true;
+    t->line[0] = line;
+#pragma GCC unroll 8
+    for (u32 k = 1; k < TOP; k++) {
+        u64 was = t->line[k];
+        t->line[k] = moves;
+        if (line == was) {
+            t->found[k]++;
+            return true;
+        }
+        moves = was;
+    }
+    *last = moves;
+    return false;
+}
+
+static void list_access(struct spanner *s, struct top *top, u64 line, u32 id)
+{
+    if (line != top->line[0])
+        vec_push(&s->to->accesses, ((struct access){line, id}));
+    top->line[0] = line;
+}
+
+MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 id, bool samples)
+{
+    u64 last;
+    if (samples && !line_is_sampled(line, s->sample))
+        return;
+    if (samples && s->options->lists)
+        list_access(s, top, line, id);
+    else if (!touch_top(top, line, &last))
+        s->rises[s->n_rises++] = (struct rise){line, last, id};
+}
+
+/* -- Times -------------------------------------------------------------------------------------- */
+
+MARKS_INLINE u32 push_mark(struct span_marks *m, struct span_time *time)
+{
+    u32 t = time->now++;
+    if (t % 64 == 0)
+        ((u16 *)m->before)[t / 64] = (u16)time->n;
+    m->bits[t / 64] |= 1ull << (t % 64);
+    time->n++;
+    return t;
+}
+
+MARKS_INLINE u32 before_mark(const struct span_marks *m, u32 t)
+{
+    return ((const u16 *)m->before)[t / 64] +
+           (u32)__builtin_popcountll(m->bits[t / 64] & ((1ull << (t % 64)) - 1));
+}
+
+/* How many are later? */
+MARKS_INLINE u32 remove_mark(struct span_marks *m, struct span_time *time, u32 t)
+{
+    static const u16 less[2 * LANES] = {[LANES] = -1, -1, -1, -1, -1, -1, -1, -1,
+                                        -1,           -1, -1, -1, -1, -1, -1, -1};
+    u32 later = --time->n - before_mark(m, t), word = t / 64;
+    m->bits[word] &= ~(1ull << (t % 64));
+    m->before[word / LANES] += *(const lanes_window *)(less + LANES - 1 - word % LANES);
+    /* Mostly there is no other, or one: that is changed in any case, since it is set when it is reached. */
+    m->before[word / LANES + 1] += *(const lanes_window *)(less + LANES);
+    for (u32 i = word / LANES + 2; i <= time->now / 64 / LANES; i++)
+        m->before[i] += *(const lanes_window *)(less + LANES);
+    return later;
+}
+
+/* -- Behind the top ----------------------------------------------------------------------------- */
+
+/* Where the time of a line is; if nobody has come near it in this span, an empty slot is made its own. */
+MARKS_INLINE u16 *find(struct slot *slots, u32 span, u64 line)
+{
+    u64 key = line / NEIGHBOURS;
+    u32 i = (u32)(key * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2));
+    for (;; i = (i + 1) % (1u << SLOTS_LOG2)) {
+        if (slots[i].span != span)
+            slots[i] = (struct slot){.key = key, .span = span};
+        else if (slots[i].key != key)
+            continue;
+        return &slots[i].time[line % NEIGHBOURS];
+    }
+}
+
+static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
+{
+    fars_count(&s->sites.fars, id, d, 1ull << s->sample);
+}
+
+MARKS_INLINE void count(struct spanner *s, const struct rise *x, u64 d, bool samples)
+{
+    const u32 sample = samples ? s->sample : 0;
+    d <<= sample;
+    distances_count(&s->to->near, line_group(x->line, sample), d, 1ull << sample);
+    if (d >= s->options->beyond[0])
+        note_far(s, x->id, d);
+}
+
+/* See to all rises. */
+MARKS_INLINE void rise(struct spanner *s, bool samples)
+{
+    struct span_time time = s->time; /* in registers */
+    struct slot *slots = s->slots;
+    const u32 span = s->number;
+    const struct rise *end = s->rises + s->n_rises;
+    struct span_line *new = vec_grow(&s->to->lines, s->n_rises);
+    for (const struct rise *x = s->rises; x < end; x++) {
+        u16 *t = find(slots, span, x->line);
+        if (*t)
+            count(s, x, TOP + remove_mark(&s->marks, &time, *t - 1u), samples);
+        else /* until the span is closed, the rank is where the time is */
+            *new++ = (struct span_line){x->line, x->id, (u32)(t - (u16 *)slots)};
+        *t = IN_TOP;
+        if (x->leaves != NO_LINE)
+            *find(slots, span, x->leaves) = (u16)(push_mark(&s->marks, &time) + 1);
+    }
+    s->to->lines.n = (size_t)(new - s->to->lines.v);
+    s->time = time;
+    s->n_rises = 0;
+}
+
+static void rise_plain(struct spanner *s)
+{
+    rise(s, true);
+}
+
+static MARKS_FAST void rise_fast(struct spanner *s)
+{
+    rise(s, false);
+}
+
+static MARKS_FAST void rise_fast_sampled(struct spanner *s)
+{
+    rise(s, true);
+}
+
+static void rise_all(struct spanner *s)
+{
+    (!s->fast ? rise_plain : s->sample ? rise_fast_sampled : rise_fast)(s);
+}
+
+/* -- A span's begin and end --------------------------------------------------------------------- */
+
+static void open_span(struct spanner *s)
+{
+    s->number++;
+    if (!s->number) { /* again: those of old times must not be taken for ours */
+        memset(s->slots, 0, sizeof *s->slots << SLOTS_LOG2);
+        s->number = 1;
+    }
+    s->span = (struct span){.first = s->to->lines.n};
+    for (u32 k = 0; k < TOP; k++) {
+        s->top.line[k] = NO_LINE;
+        s->top.found[k] = 0;
+    }
+    memset(s->marks.bits, 0, (s->time.now + 63) / 64 * sizeof s->marks.bits[0]);
+    s->time = (struct span_time){0};
+}
+
+/* Those found at the first place are all that were not found elsewhere. Of a sample, distances in the top are too small to be known, so it
+ * does not matter whose they are. */
+static void count_top(struct spanner *s)
+{
+    u32 group = s->sample ? 1 : 0;
+    for (u32 k = 1; k < TOP; k++)
+        distances_count(&s->to->near, group, (u64)k << s->sample, s->top.found[k] << s->sample);
+}
+
+static void close_span(struct spanner *s)
+{
+    struct spans *to = s->to;
+    if (s->options->lists)
+        return;
+    for (u32 k = TOP; k--;)
+        if (s->top.line[k] != NO_LINE)
+            *find(s->slots, s->number, s->top.line[k]) = (u16)(push_mark(&s->marks, &s->time) + 1);
+    s->span.n = (u32)(to->lines.n - s->span.first);
+    for (struct span_line *x = to->lines.v + s->span.first; x < to->lines.v + to->lines.n; x++)
+        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+    count_top(s);
+    if (s->span.n)
+        vec_push(&to->list, s->span);
+}
+
+static void turn_over_if_full(struct spanner *s, u32 lines)
+{
+    if (s->time.now + lines + TOP <= TIMES)
+        return;
+    close_span(s);
+    open_span(s);
+}
+
+/* -- Records ------------------------------------------------------------------------------------ */
+
+/* Let the references of the table have sites, also those that have come to a live one. */
+static void reach_sites(struct spanner *s)
+{
+    size_t n = load_acquire(&s->table->refs.n);
+    for (size_t i = s->sites.refs.n; i < n; i++)
+        vec_push(&s->sites.refs, ((struct span_site){.size = s->table->refs.v[i].size}));
+}
+
+struct reference {
+    u64 address;
+    u32 id, size;
+};
+
+static struct reference reference_of(const struct spanner *s, const struct batch *b, u32 j)
+{
+    u32 id = b->ref[j], k = id & ~BATCH_ODD;
+    if (id & BATCH_ODD)
+        return (struct reference){b->addr[j], b->odd[k].ref, b->odd[k].size};
+    return (struct reference){b->addr[j], id, s->table->refs.v[id].size};
+}
+
+/* All lines of a stretch of memory; an address from a file may wrap around: then there is no other line. */
+static void access_any(struct spanner *s, u64 address, u32 size, u32 id, u64 *accesses)
+{
+    u64 line = address >> s->options->log2, last = (address + size - 1) >> s->options->log2;
+    do {
+        turn_over_if_full(s, 1);
+        access_line(s, &s->top, line, id, true);
+        rise_all(s);
+        ++*accesses;
+        s->to->near.accesses++;
+    } while (line++ < last);
+    s->to->near.references++;
+}
+
+/* References from j on, up to one that is not in one or two lines. */
+MARKS_INLINE u32 access_block(struct spanner *s, const struct batch *b, u32 j, u32 end, bool samples)
+{
+    const u32 log2 = s->options->log2, begin = j;
+    struct span_site *sites = s->sites.refs.v;
+    struct top top = s->top;
+    u32 more = 0;
+    for (; j < end; j++) {
+        u32 id = b->ref[j];
+        if (__builtin_expect(id & BATCH_ODD, 0))
+            break;
+        struct span_site *x = &sites[id];
+        u64 line = b->addr[j] >> log2, last = (b->addr[j] + x->size - 1) >> log2;
+        if (__builtin_expect(last != line, 0)) {
+            if (last != line + 1)
+                break;
+            access_line(s, &top, line, id, samples);
+            x->accesses++;
+            more++;
+        }
+        access_line(s, &top, last, id, samples);
+        x->accesses++;
+    }
+    s->to->near.references += j - begin;
+    s->to->near.accesses += j - begin + more;
+    s->top = top;
+    return j;
+}
+
+static u32 block(struct spanner *s, const struct batch *b, u32 j, u32 end)
+{
+    return access_block(s, b, j, end, false);
+}
+
+static u32 block_sampled(struct spanner *s, const struct batch *b, u32 j, u32 end)
+{
+    return access_block(s, b, j, end, true);
+}
+
+/* Nothing but references: where their records begin does not matter. */
+static void add_data(struct spanner *s, const struct batch *b)
+{
+    const bool samples = s->sample || s->options->lists;
+    for (u32 j = 0; j < b->n_refs;) {
+        u32 end = MIN(j + BLOCK, b->n_refs);
+        turn_over_if_full(s, BLOCK * REF_LINES);
+        j = (samples ? block_sampled : block)(s, b, j, end);
+        rise_all(s);
+        if (j == end)
+            continue;
+        struct reference r = reference_of(s, b, j++);
+        access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
+    }
+}
+
+static void add_insns(struct spanner *s, u32 id, u32 n)
+{
+    vec_reach(&s->sites.insns, id + n);
+    for (u32 i = id; i < id + n; i++) {
+        const struct unit_insn *in = &s->table->insns.v[i];
+        access_any(s, in->pc, in->len, i | SPAN_CODE, &s->sites.insns.v[i].accesses);
+    }
+}
+
+/* Record i, each reference behind the instructions up to its own; `shown` of these were seen to before. How many were now. */
+static u32 add_record(struct spanner *s, const struct batch *b, u32 i, const struct ran *ran,
+                      u32 shown, bool unfinished)
+{
+    const struct unit *u = &s->table->units.v[ran->unit];
+    for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
+        struct reference r = reference_of(s, b, j);
+        u32 insn = s->table->refs.v[r.id].insn;
+        if (insn >= u->n_insns) /* not this unit's: a live program has changed its partial record */
+            break;
+        if (insn >= shown)
+            add_insns(s, u->insn0 + shown, insn + 1 - shown);
+        shown = MAX(shown, insn + 1);
+        if (s->options->of & ACCESSED_data)
+            access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
+    }
+    if (unfinished || shown >= ran->insns)
+        return shown;
+    add_insns(s, u->insn0 + shown, ran->insns - shown);
+    return ran->insns;
+}
+
+static void add_code(struct spanner *s, const struct events *e)
+{
+    struct ran ran;
+    for (u32 i = 0; i < e->batch->n_records; i++) {
+        bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == e->batch->n_records;
+        if (!events_ran(e, i, &ran))
+            continue;
+        u32 shown = add_record(s, e->batch, i, &ran, begun ? s->to->shown : 0, goes_on);
+        s->to->shown = goes_on ? shown : 0;
+    }
+}
+
+void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct spans *to)
+{
+    s->to = to;
+    s->sample = sample;
+    reach_sites(s);
+    open_span(s);
+    if (s->options->of == ACCESSED_data)
+        add_data(s, e->batch);
+    else
+        add_code(s, e);
+    close_span(s);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Spans: accesses of one thread, one after the other, and what can be said of their reuse distances without the past.
+ *
+ * A line that was touched before in the same span has its distance counted at once. What is left of a span is its lines, each once, in the
+ * order of their first touch: the distances of these depend on the past. And the past is changed only by the order of their last touch.
+ *
+ * Spans are made in two steps. The four lines touched latest are looked at first, and most accesses end there, without a branch that could be
+ * mispredicted. Behind them, a hash table and marks on the span's own line of time have the other lines: a line comes to its end when
+ * it is the fifth. */
+#ifndef SPANS_H
+#define SPANS_H
+
+#include "analyze/distances.h"
+#include "analyze/marks.h"
+#include "base/vec.h"
+#include "decode/decode.h"
+
+enum { SPAN_BEYOND = 4 /* at most */ };
+enum accessed { ACCESSED_data = 1, ACCESSED_code = 2, ACCESSED_both = 3 };
+
+struct span_options {
+    enum accessed of;
+    u32 log2;               /* of a line's size */
+    u32 n_beyond;
+    u64 beyond[SPAN_BEYOND]; /* distances from these on are counted by place, going up; the others are UINT64_MAX */
+    bool lists;              /* accesses are only listed: there are no spans */
+};
+
+/* A reference of the unit table, or, with SPAN_CODE, an instruction of it. */
+#define SPAN_CODE 0x80000000u
+
+struct access {
+    u64 line;
+    u32 id;
+};
+
+struct span_line {
+    u64 line;
+    u32 id;   /* of the first touch */
+    u32 rank; /* among the lines of its span by the last touch */
+};
+
+struct span {
+    size_t first; /* of its lines */
+    u32 n;
+};
+
+/* What came of some batches. */
+struct spans {
+    u32 thread;
+    u32 shown; /* instructions of an unfinished record that were seen to */
+    VEC(struct span) list;
+    VEC(struct span_line) lines;
+    VEC(struct access) accesses; /* if they are listed: those of the sample, but for immediate repeats */
+    struct distances near;       /* within spans */
+};
+
+void spans_reset(struct spans *s, u32 thread);
+void spans_fini(struct spans *s);
+
+/* -- Places ------------------------------------------------------------------------------------- */
+
+/* What is counted of a reference or instruction. */
+struct far {
+    u64 cold, beyond[SPAN_BEYOND];
+};
+
+struct fars {
+    const struct span_options *options;
+    VEC(struct far) refs, insns; /* by number in the table */
+};
+
+/* A distance beyond the first limit; cold ones are beyond all. */
+void fars_count(struct fars *f, u32 id, u64 distance, u64 times);
+enum { DISTANCE_COLD = -1 };
+void fars_fini(struct fars *f);
+
+/* -- Making spans ------------------------------------------------------------------------------- */
+
+struct spanner;
+
+/* One at a time uses it; it goes on counting. */
+struct spanner *spanner_new(const struct span_options *o, const struct unit_table *t);
+void spanner_free(struct spanner *s);
+/* Spans of a batch, of one in 2^sample lines. */
+void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct spans *to);
+
+struct span_site {
+    u64 accesses;
+    u32 size; /* of a reference */
+};
+
+/* All it has counted. */
+struct span_sites {
+    VEC(struct span_site) refs, insns; /* by number in the table */
+    struct fars fars;
+};
+const struct span_sites *spanner_sites(const struct spanner *s);
+
+#endif
