@@ -99,7 +99,6 @@ void fars_fini(struct fars *f)
 void spans_reset(struct spans *s, u32 thread)
 {
     s->thread = thread;
-    s->shown = 0;
     s->list.n = s->lines.n = s->accesses.n = 0;
     s->near = (struct distances){0};
 }
@@ -437,8 +436,8 @@ static void add_insns(struct spanner *s, u32 id, u32 n)
     }
 }
 
-/* Record i, each reference behind the instructions up to its own; `shown` of these were seen to before. How many were now. */
-static u32 add_record(struct spanner *s, const struct batch *b, u32 i, const struct ran *ran,
+/* Record i, each reference behind the instructions up to its own; `shown` of these were seen to before. */
+static void add_record(struct spanner *s, const struct batch *b, u32 i, const struct ran *ran,
                       u32 shown, bool unfinished)
 {
     const struct unit *u = &s->table->units.v[ran->unit];
@@ -453,10 +452,8 @@ static u32 add_record(struct spanner *s, const struct batch *b, u32 i, const str
         if (s->options->of & ACCESSED_data)
             access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
     }
-    if (unfinished || shown >= ran->insns)
-        return shown;
-    add_insns(s, u->insn0 + shown, ran->insns - shown);
-    return ran->insns;
+    if (!unfinished && shown < ran->insns)
+        add_insns(s, u->insn0 + shown, ran->insns - shown);
 }
 
 static void add_code(struct spanner *s, const struct events *e)
@@ -466,8 +463,7 @@ static void add_code(struct spanner *s, const struct events *e)
         bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == e->batch->n_records;
         if (!events_ran(e, i, &ran))
             continue;
-        u32 shown = add_record(s, e->batch, i, &ran, begun ? s->to->shown : 0, goes_on);
-        s->to->shown = goes_on ? shown : 0;
+        add_record(s, e->batch, i, &ran, begun ? e->shown : 0, goes_on);
     }
 }
 

@@ -48,7 +48,6 @@ struct span {
 /* What came of some batches. */
 struct spans {
     u32 thread;
-    u32 shown; /* instructions of an unfinished record that were seen to */
     VEC(struct span) list;
     VEC(struct span_line) lines;
     VEC(struct access) accesses; /* if they are listed: those of the sample, but for immediate repeats */
