@@ -275,9 +275,9 @@ enum call before_syscall(struct thread *t)
         return emulate_arch_prctl(t) ? CALL_DONE : CALL_DO;
     case __NR_rseq:
         /* A critical section runs from the cache under other addresses than the kernel would look
-         * for. */
+         * for. A library that has had it in one thread does not do without it in the next. */
         t->result = (u64)-38; /* ENOSYS */
-        return CALL_DONE;
+        return control(t)->has_rseq ? CALL_DO : CALL_DONE;
     case __NR_seccomp:
         return seccomp_before(t) ? CALL_DONE : CALL_DO;
     case __NR_prctl:

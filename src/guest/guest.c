@@ -88,7 +88,7 @@ static void leave_if_told(struct thread *t)
 
 void on_start(struct thread *t)
 {
-    if (t->attached)
+    if (control(t)->attached)
         signal_begin_attached(t);
     else
         signal_begin_process(t);

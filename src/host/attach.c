@@ -141,8 +141,8 @@ static void let_all_go(struct stops *s)
     vec_fini(&s->v);
 }
 
-/* A thread may make another while we stop the rest. */
-static int stop_all(pid_t pid, struct stops *s, struct err *e)
+/* A thread may make another while we stop the rest. An errno if one may not be stopped, or there is none. */
+static int stop_all(pid_t pid, struct stops *s)
 {
     int more;
     while ((more = stop_more(pid, s)) > 0)
@@ -151,7 +151,65 @@ static int stop_all(pid_t pid, struct stops *s, struct err *e)
         return 0;
     int why = more < 0 ? errno : ESRCH;
     let_all_go(s);
-    return err_set(e, "cannot attach to process %d: %s", pid, strerror(why));
+    return why;
+}
+
+/* -- Refusing ------------------------------------------------------------------------------------ */
+
+/* What the kernel tells of a process under this name; false if it tells nothing. */
+static bool read_status(pid_t pid, const char *name, char *value, size_t room)
+{
+    char path[64], line[256];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':') {
+            snprintf(value, room, "%s", line + strlen(name) + 1 + strspn(line + strlen(name) + 1, " \t"));
+            value[strcspn(value, "\n")] = 0;
+            found = true;
+        }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static int refuse(pid_t pid, const char *why, struct err *e)
+{
+    return err_set(e, "cannot attach to process %d: %s", pid, why);
+}
+
+/* What can be seen before anything is stopped. */
+static int check_process(pid_t pid, struct err *e)
+{
+    char value[64], why[128];
+    if (!read_status(pid, "State", value, sizeof value))
+        return refuse(pid, "there is none of this number", e);
+    if (value[0] == 'Z' || value[0] == 'X')
+        return refuse(pid, "it has ended, and only waits for its parent to notice", e);
+    if (!read_status(pid, "VmSize", value, sizeof value))
+        return refuse(pid, "it is a thread of the kernel, and has no program", e);
+    if (read_status(pid, "Tgid", value, sizeof value) && atoi(value) != pid) {
+        snprintf(why, sizeof why, "it is a thread of process %d; attach to that", atoi(value));
+        return refuse(pid, why, e);
+    }
+    if (read_status(pid, "TracerPid", value, sizeof value) && atoi(value)) {
+        snprintf(why, sizeof why, "process %d traces it already; end that first", atoi(value));
+        return refuse(pid, why, e);
+    }
+    if (pid == getpid())
+        return refuse(pid, "it is gait itself", e);
+    return 0;
+}
+
+static int refuse_stop(pid_t pid, int why, struct err *e)
+{
+    if (why != EPERM)
+        return refuse(pid, strerror(why), e);
+    return refuse(pid,
+                  "it may not be traced; it must belong to the same user, and the setting kernel.yama.ptrace_scope "
+                  "must be 0, or gait must run as root",
+                  e);
 }
 
 /* -- In ------------------------------------------------------------------------------------------ */
@@ -162,12 +220,13 @@ static void enter_threads(struct process *p, struct stops *s)
     struct control *c = p->control;
     c->threads = c->blocks = (u32)s->v.n;
     c->sighand[0].users = (u32)s->v.n;
+    c->attached = c->has_rseq = 1;
     for (size_t i = 0; i < s->v.n; i++) {
         struct stopped *x = &s->v.v[i];
         struct thread *t = process_thread(p, (u32)i);
         restart(&x->regs);
         inject_thread(p, (u32)i, (u32)pids_seen(x->tid), &x->regs);
-        t->attached = t->held = 1;
+        t->held = 1;
         t->task_mask = x->mask;
         ptrace(PTRACE_SETSIGMASK, x->tid, sizeof all, &all);
     }
@@ -179,8 +238,11 @@ static void enter_threads(struct process *p, struct stops *s)
 int attach_begin(struct process *p, struct err *e)
 {
     struct stops s = {0};
-    if (stop_all(p->pid, &s, e))
+    if (check_process(p->pid, e))
         return -1;
+    int why = stop_all(p->pid, &s);
+    if (why)
+        return refuse_stop(p->pid, why, e);
     if (s.v.n > WIRE_THREADS) {
         err_set(e, "cannot attach to process %d: it has %zu threads, and at most %d can be traced",
                 p->pid, s.v.n, WIRE_THREADS);
@@ -339,7 +401,6 @@ static bool unmap(struct process *p, struct stops *s)
 
 bool attach_end(struct process *p)
 {
-    struct err ignored;
     struct stops s = {0};
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
@@ -350,7 +411,7 @@ bool attach_end(struct process *p)
     }
     bool out = false;
     for (u32 i = 0; i < LEAVE_TRIES && !out && all_have_left(p); i++) {
-        if (stop_all(p->pid, &s, &ignored))
+        if (stop_all(p->pid, &s))
             break;
         out = unmap(p, &s);
         let_all_go(&s);

@@ -87,6 +87,10 @@ static void note_end(struct process *p)
         status = (int)((exited & 0xff) << 8);
         known = true;
     }
+    if (known && p->number == 0 && r->options->attach) {
+        r->result->status = status;
+        r->attached_ended = true;
+    }
     if (known) {
         ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
         code = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

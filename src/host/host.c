@@ -55,7 +55,7 @@ static int close_trace(struct run *r, struct err *e)
         return 0;
     summary.ending = WIFSIGNALED(status) ? TRACE_ENDED_signal : TRACE_ENDED_exited;
     summary.status = (u32)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    if (r->options->attach)
+    if (r->options->attach && !r->attached_ended)
         summary.ending = r->detached ? TRACE_ENDED_detached : TRACE_ENDED_unknown;
     summary.lost_buffers = r->result->stats.lost_buffers;
     summary.lost_bytes = r->result->stats.lost_bytes;

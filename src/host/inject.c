@@ -291,6 +291,7 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     t->n_requests = t->n_gates = t->n_indirect_misses = t->n_return_misses = t->n_syscalls = 0;
     p->control->blocks = block + 1;
     p->control->brk = parent->control->brk;
+    p->control->has_rseq = parent->control->has_rseq;
 }
 
 /* The signal actions that the child's maker copied for it become its own. */

@@ -106,6 +106,7 @@ struct run {
     pid_t root;                  /* the command's process: our child */
     bool root_ended;
     bool detached; /* from all processes, since we were told to leave */
+    bool attached_ended; /* the process that we attached to has ended, and it is known how */
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;

@@ -151,7 +151,6 @@ struct thread {
     u32 traced;    /* the program has set its trap flag: it runs by steps */
     u32 shares;    /* the task being made shares our actions, and is to run natively */
     u32 left;      /* for native code, for good */
-    u32 attached;  /* it ran before it came to us; the host has filled task_mask */
     u32 calling;   /* a system call of the program's is being made */
     u32 no_clock;  /* the program has made rdtsc a fault */
     u32 strict;    /* strict seccomp: see guest/seccomp.c */
@@ -217,6 +216,8 @@ struct control {
     u32 tracer;    /* pid that must be allowed to trace (Yama), or 0 */
     u32 exited;    /* 256 + status, once the process has called exit_group */
     u32 leaving;   /* all threads are to go on natively */
+    u32 attached;  /* the process ran before it came to us; the host has filled its threads' task_mask */
+    u32 has_rseq;  /* ... or one that made it did: its library believes in restartable sequences */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 epoch;     /* raised when units are dropped; odd while all of them are. See epoch.c */
