@@ -25,6 +25,8 @@ static int quiet_pipe[2], quiet_socket, semaphores;
 
 static void complain(const char *who, long result)
 {
+    if (stop)
+        return;
     printf("%s came back with %ld (%s)\n", who, result, result < 0 ? strerror(errno) : "no error");
     fflush(stdout);
 }
@@ -181,6 +183,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     int sig;
     sigwait(&set, &sig);
+    stop = 1;
     semctl(semaphores, 0, IPC_RMID);
     puts("ended");
     return 0;
