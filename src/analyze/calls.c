@@ -131,15 +131,38 @@ static void calls_end(void *memory)
 
 /* -- Functions ---------------------------------------------------------------------------------- */
 
-/* The addresses of a memory's contexts, and which function each is in. */
+/* A place in a module, or an address outside of all. */
+struct place {
+    const char *module;
+    u64 offset;
+};
+
+/* The functions of contexts. */
 struct names {
     struct tree *tree;
     struct sources *sources;
-    u32 memory;
-    VEC(u64) pcs;    /* ascending */
-    VEC(u64) called; /* those that calls led to, ascending */
-    VEC(u32) functions; /* as pcs */
+    VEC(struct place) called; /* where calls led to, in all memories; ascending */
+    u32 memory;               /* of what follows: */
+    VEC(u64) pcs;             /* ascending */
+    VEC(u32) functions;       /* as these */
 };
+
+static int compare_texts(const char *a, const char *b)
+{
+    return a == b ? 0 : !a ? -1 : !b ? 1 : strcmp(a, b);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = compare_texts(x->module, y->module);
+    return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static struct place place_of(const struct source *s)
+{
+    return (struct place){s->module ? s->module->path : NULL, s->offset};
+}
 
 static int by_address(const void *a, const void *b)
 {
@@ -158,32 +181,51 @@ static size_t sort_addresses(u64 *v, size_t n)
     return kept;
 }
 
-/* How many of them are not above x. */
-static size_t count_up_to(const u64 *v, size_t n, u64 x)
+static bool is_code(const struct context *x)
 {
-    size_t from = 0, to = n;
+    return x->parent != CONTEXT_NONE && !x->signal;
+}
+
+/* Where calls of a memory led to. That a thread began somewhere is no call. */
+static void add_called(struct names *n, u32 memory, const struct contexts *c)
+{
+    VEC(u64) pcs = {0};
+    for (size_t i = 0; i < c->v.n; i++) {
+        const struct context *x = &c->v.v[i];
+        if (is_code(x) && x->calls && c->v.v[x->parent].parent != CONTEXT_NONE)
+            vec_push(&pcs, x->pc);
+    }
+    pcs.n = sort_addresses(pcs.v, pcs.n);
+    for (size_t i = 0; i < pcs.n; i++) {
+        struct source s = sources_find(n->sources, memory, pcs.v[i]);
+        vec_push(&n->called, place_of(&s));
+    }
+    vec_fini(&pcs);
+}
+
+/* The last that was called before x, or there; NULL if there is none. */
+static const struct place *called_before(const struct names *n, const struct place *x)
+{
+    size_t from = 0, to = n->called.n;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (v[middle] <= x)
+        if (by_place(&n->called.v[middle], x) <= 0)
             from = middle + 1;
         else
             to = middle;
     }
-    return from;
+    return from ? &n->called.v[from - 1] : NULL;
 }
 
 /* Code without a name belongs to what was called last before it in the same module. */
-static u32 nameless(struct names *n, u64 pc, const struct source *s)
+static u32 nameless(struct names *n, struct place x)
 {
     char text[32];
-    size_t k = count_up_to(n->called.v, n->called.n, pc);
-    u64 offset = s->offset;
-    if (k) {
-        struct source start = sources_find(n->sources, n->memory, n->called.v[k - 1]);
-        offset = start.module == s->module ? start.offset : offset;
-    }
-    snprintf(text, sizeof text, "0x%lx", (unsigned long)offset);
-    return tree_function(n->tree, text, s->module ? s->module->path : NULL, true);
+    const struct place *before = called_before(n, &x);
+    if (before && !compare_texts(before->module, x.module))
+        x.offset = before->offset;
+    snprintf(text, sizeof text, "0x%lx", (unsigned long)x.offset);
+    return tree_function(n->tree, text, x.module, true);
 }
 
 /* What a compiler moved out of a function, as it is seldom needed, is still part of it. */
@@ -191,7 +233,7 @@ static u32 function_at(struct names *n, u64 pc)
 {
     struct source s = sources_find(n->sources, n->memory, pc);
     if (!s.at.function)
-        return nameless(n, pc, &s);
+        return nameless(n, place_of(&s));
     const char *cold = strstr(s.at.function, ".cold");
     char *name = strdup(s.at.function);
     check(name != NULL);
@@ -202,26 +244,23 @@ static u32 function_at(struct names *n, u64 pc)
     return f;
 }
 
-static void names_init(struct names *n, const struct contexts *c)
+/* Find the functions of a memory's contexts. */
+static void name_contexts(struct names *n, u32 memory, const struct contexts *c)
 {
-    for (size_t i = 0; i < c->v.n; i++) {
-        const struct context *x = &c->v.v[i];
-        if (x->parent == CONTEXT_NONE || x->signal)
-            continue;
-        vec_push(&n->pcs, x->pc);
-        if (x->calls && c->v.v[x->parent].parent != CONTEXT_NONE)
-            vec_push(&n->called, x->pc);
-    }
+    n->memory = memory;
+    n->pcs.n = n->functions.n = 0;
+    for (size_t i = 0; i < c->v.n; i++)
+        if (is_code(&c->v.v[i]))
+            vec_push(&n->pcs, c->v.v[i].pc);
     n->pcs.n = sort_addresses(n->pcs.v, n->pcs.n);
-    n->called.n = sort_addresses(n->called.v, n->called.n);
     for (size_t i = 0; i < n->pcs.n; i++)
         vec_push(&n->functions, function_at(n, n->pcs.v[i]));
 }
 
 static void names_fini(struct names *n)
 {
-    vec_fini(&n->pcs);
     vec_fini(&n->called);
+    vec_fini(&n->pcs);
     vec_fini(&n->functions);
 }
 
@@ -238,7 +277,8 @@ static u32 function_of(struct names *n, const struct context *x)
 {
     if (x->signal)
         return special_function(n->tree, "signal", x->signal);
-    return n->functions.v[count_up_to(n->pcs.v, n->pcs.n, x->pc) - 1];
+    const u64 *at = bsearch(&x->pc, n->pcs.v, n->pcs.n, sizeof *n->pcs.v, by_address);
+    return n->functions.v[at - n->pcs.v];
 }
 
 static u32 node_of(const struct calls *c, struct names *n, const struct context *x, const u32 *nodes)
@@ -320,8 +360,7 @@ static int by_self(const void *a, const void *b, void *tree)
     if (x->all.insns != y->all.insns)
         return x->all.insns > y->all.insns ? -1 : 1;
     int order = strcmp(f[x->function].name, f[y->function].name);
-    const char *m = f[x->function].module, *n = f[y->function].module;
-    return order ? order : m && n ? strcmp(m, n) : !!m - !!n;
+    return order ? order : compare_texts(f[x->function].module, f[y->function].module);
 }
 
 static void add_columns(struct table *t)
@@ -452,14 +491,19 @@ static void calls_finish(void *calls, struct sources *s, struct result *r)
 {
     struct calls *c = calls;
     struct tree t;
+    struct names n = {.tree = &t, .sources = s};
     u64 threads = 0;
     tree_init(&t, "[all]");
+    for (size_t i = 0; i < c->memories.n; i++)
+        add_called(&n, c->memories.v[i]->number, &c->memories.v[i]->frames.contexts);
+    if (n.called.n)
+        qsort(n.called.v, n.called.n, sizeof *n.called.v, by_place);
     for (size_t i = 0; i < c->memories.n; i++) {
-        struct names n = {.tree = &t, .sources = s, .memory = c->memories.v[i]->number};
-        names_init(&n, &c->memories.v[i]->frames.contexts);
-        threads += enter_contexts(c, &n, &c->memories.v[i]->frames.contexts);
-        names_fini(&n);
+        const struct contexts *from = &c->memories.v[i]->frames.contexts;
+        name_contexts(&n, c->memories.v[i]->number, from);
+        threads += enter_contexts(c, &n, from);
     }
+    names_fini(&n);
     tree_finish(&t);
     add_total(&t, threads, r);
     add_functions(&t, r);

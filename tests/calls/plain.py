@@ -192,23 +192,22 @@ class Functions:
                     self.called.add(x[2])
                 if x[0] == "ran" and decode(code[x[1]])[0] == "call" and place(y):
                     self.called.add(place(y))
-        self.called = sorted(self.called)
+        self.called = sorted((module or "", offset) for module, offset in map(self.find, self.called))
 
     def find(self, pc):
         for start, end, offset, path in reversed(self.modules):
             if start <= pc < end:
-                return path, pc - start + offset, start
-        return None, pc, 0
+                return path, pc - start + offset
+        return None, pc
 
     def of(self, pc):
         if pc not in self.known:
-            module, offset, _ = self.find(pc)
+            module, offset = self.find(pc)
             name = self.names.get((module, offset))
             if name is None:
-                k = bisect_right(self.called, pc)
-                near = self.find(self.called[k - 1]) if k else (0, 0)
-                name = hex(near[1] if near[0] == module else offset)
-                self.known[pc] = name, module, True
+                k = bisect_right(self.called, (module or "", offset))
+                before = self.called[k - 1] if k else ("no module", 0)
+                self.known[pc] = hex(before[1] if before[0] == (module or "") else offset), module, True
             else:
                 self.known[pc] = name.split(".cold")[0] or name, module, False
         return self.known[pc]

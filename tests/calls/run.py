@@ -159,5 +159,25 @@ def frames_end_in_every_way_while_hot():
     compare_with_stepper("hot", [hard(), "5"], "hot")
 
 
+@case
+def ordinary_programs():
+    compare_with_dump(record("ls", "/bin/ls", "-l", HERE))
+    compare_with_dump(record("perl", "/usr/bin/perl", "-e", "sub f { my $n = shift; $n ? f($n - 1) + 1 : eval { die } || 0 } print f(5)"))
+
+
+@case
+def small_buffers_and_hot_units():
+    compare_with_dump(record("sh", "/bin/sh", "-c", "for i in 1 2 3; do echo $i; done; x=$(echo a; echo b)", GAIT_STRESS="hot,tinybuf"))
+
+
+@case
+def threads_and_processes():
+    program = build("threads", HERE / "threads.cc", "-static-pie", compiler="g++")
+    for knobs in ("", "hot,tinybuf"):
+        trace = record("threads", program, GAIT_STRESS=knobs)
+        compare_with_dump(trace)
+        compare_with_dump(trace, "--threads")
+
+
 if __name__ == "__main__":
     main()
