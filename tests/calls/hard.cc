@@ -26,7 +26,7 @@ OWN void work(long n)
 
 OWN long fib(long n)
 {
-    return n < 2 ? n : fib(n - 1) + fib(n - 2);
+    return n < 2 ? n : fib(n - 1) ^ fib(n - 2) * 3; // no sum, of which a compiler would make a loop
 }
 
 OWN long is_odd(long n);

@@ -6,7 +6,7 @@ What a thread did is a list of
     ("signal", number, handler, pc, before, behind)  it interrupted pc; the stack pointer before and behind
     ("sigreturn", rsp)
 behind ("begin", rsp), and comes from the stepper, which tells every stack pointer, or from `gait dump`, where it is inferred from what instructions touch.
-A tree is a dict: a path of (function, module) pairs to [calls, instructions, reads, writes].
+`code` has what decode() says of each instruction, by its address. A tree is a dict: a path of (function, module) pairs to [calls, instructions, reads, writes].
 """
 import struct
 import subprocess
@@ -88,7 +88,7 @@ def threads_of_stepper(lines, code):
             did.append((*pending[:2], pc, *pending[3:5], rsp))
         elif pending:
             did.append((*pending[:4], rsp))
-            if pc and decode(code[pending[1]])[0] == "syscall" and pc != pending[1] + 2:
+            if pc and code[pending[1]][0] == "syscall" and pc != pending[1] + 2:
                 did.append(("sigreturn", rsp))
         pending = None
 
@@ -136,7 +136,7 @@ def infer(did, code):
             rsp, lost = x[-1], []
             continue
         _, pc, loads, stores, _ = x
-        kind, effect, n = decode(code[pc])
+        kind, effect, n = code[pc]
         before, behind = touched("call" if kind == "call" else effect, n, rsp, loads, stores)
         if rsp is None and before is not None:
             for j, moved in reversed(lost):
@@ -190,7 +190,7 @@ class Functions:
             for x, y in zip(did, did[1:]):
                 if x[0] == "signal":
                     self.called.add(x[2])
-                if x[0] == "ran" and decode(code[x[1]])[0] == "call" and place(y):
+                if x[0] == "ran" and code[x[1]][0] == "call" and place(y):
                     self.called.add(place(y))
         self.called = sorted((module or "", offset) for module, offset in map(self.find, self.called))
 
@@ -339,7 +339,7 @@ class Thread:
         node[1] += 1
         node[2] += reads
         node[3] += writes
-        kind = decode(self.code[pc])[0]
+        kind = self.code[pc][0]
         to = place(y) if y else None
         if to is None or rsp is None:
             return

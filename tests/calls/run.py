@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "oracle")]
 import decode  # noqa: E402
 import plain  # noqa: E402
-from cases import GAIT, ROOT, analysis, build, case, main, record, require, use  # noqa: E402
+from cases import GAIT, ROOT, analysis, build, case, live_and_stored, main, record, require, use  # noqa: E402
 
 WORK = use("calls")
 COUNTS = ("calls", "self_insns", "self_reads", "self_writes")
@@ -27,7 +27,7 @@ FIXED = ["env", "-i", "LANG=C", "GLIBC_TUNABLES=glibc.pthread.rseq=0", "PERL_HAS
 # -- What there is to know of a trace -----------------------------------------------------------------------------------
 
 def code_of(trace):
-    """The bytes of each instruction, and where modules are: (start, end, offset, path)."""
+    """What each instruction does, and where modules are: (start, end, offset, path)."""
     code, modules, tables = {}, [], {}
     with open(trace, "rb") as f:
         for kind, owner, b in decode.chunks(f):
@@ -40,7 +40,7 @@ def code_of(trace):
                 decode.append(table, b)
     for table in tables.values():
         for insn in table["Insn"]:
-            code[insn.pc] = bytes(table["Code"][insn.bytes:insn.bytes + insn.len])
+            code[insn.pc] = plain.decode(bytes(table["Code"][insn.bytes:insn.bytes + insn.len]))
     return code, modules
 
 
@@ -123,11 +123,13 @@ def calls(trace, *options):
     return analysis("calls", "--min", "0", *options, trace)
 
 
-def compare_trace(trace, threads_of, lines, *options):
+def compare_trace(trace, threads_of, lines, apart=False):
     code, modules = code_of(trace)
     threads = threads_of(lines, code)
     functions = plain.Functions(names_of(trace), modules, threads, code)
-    compare(calls(trace, *options), plain.derive(threads, functions, code, "--threads" in options), f"{trace.name} {options}")
+    compare(calls(trace), plain.derive(threads, functions, code), trace.name)
+    if apart:
+        compare(calls(trace, "--threads"), plain.derive(threads, functions, code, True), f"{trace.name}, thread by thread")
 
 
 def compare_with_stepper(name, program, *knobs):
@@ -135,8 +137,8 @@ def compare_with_stepper(name, program, *knobs):
         compare_trace(recorded(name, program, k), plain.threads_of_stepper, stepped(program, k))
 
 
-def compare_with_dump(trace, *options):
-    compare_trace(trace, plain.threads_of_dump, dump_of(trace), *options)
+def compare_with_dump(trace, apart=False):
+    compare_trace(trace, plain.threads_of_dump, dump_of(trace), apart)
     counts = json.loads(subprocess.run([GAIT, "info", "--json", trace], capture_output=True, text=True, check=True).stdout)
     total = calls(trace)["total"]
     info = (counts["instructions"], counts["loads"] + counts["modifies"], counts["stores"])
@@ -159,6 +161,43 @@ def frames_end_in_every_way_while_hot():
     compare_with_stepper("hot", [hard(), "5"], "hot")
 
 
+def by_names(result):
+    """The rows of a tree by the names on their paths."""
+    return {tuple(f for f, _ in path): row for path, row in paths_of(result["tree"]).items()}
+
+
+def below(rows, *names):
+    """The one row whose path ends so."""
+    found = [row for path, row in rows.items() if path[-len(names):] == names]
+    require(len(found) == 1, f"{len(found)} contexts are called {names}")
+    return found[0]
+
+
+@case
+def what_a_reader_expects():
+    """Known from the source alone, without any definition of frames."""
+    result = calls(recorded("hard", [hard()], ""))
+    rows = by_names(result)
+    flat = {row["function"]: row for row in result["functions"]}
+    require(flat["fib"]["calls"] == 109 and flat["fib"]["insns"] == flat["fib"]["self_insns"], f"fib(9): {flat['fib']}")
+    require((flat["is_even"]["calls"], flat["is_odd"]["calls"]) == (22, 21), "is_even(21) and is_even(20) take turns with is_odd")
+    require(below(rows, "main", "with_tail_calls", "last", "work")["calls"] == 1, "a tail call takes its caller's place")
+    require(below(rows, "main", "with_tail_calls", "work")["calls"] == 2, "... and so does the one that it ends with")
+    require(below(rows, "main", "is_odd")["calls"] == 21, "mutual tail calls do not nest")
+    require(("main", "odd_code", "pops_its_argument") in {p[-3:] for p in rows}, "odd_code calls on")
+    require(below(rows, "main", "far_branch", "far_branch", "far_branch", "after_the_gap")["calls"] == 1, "a conditional tail call")
+    require(below(rows, "main", "jumps_out")["self_insns"] > 2 * 20 * 3, "what follows a longjmp is its catcher's")
+    require(below(rows, "main", "catches", "work")["calls"] == 1, "exceptions end frames")
+    handled = [p for p in rows if p[-2:] == ("[signal 10]", "on_signal")]
+    require(len(handled) == 1 and "is_interrupted" in handled[0] and rows[handled[0]]["calls"] == 3, f"the handler interrupts: {handled}")
+    require([p for p in rows if p[-2:] == ("[signal 12]", "on_signal") and "[signal 10]" in p], "one handler interrupts the other")
+    require(below(rows, "signals", "jumps_out_of_handlers", "work")["calls"] == 2, "jumps out of handlers end their frames")
+    require(below(rows, "signals", "jumps_out_of_handlers", "[signal 11]", "on_jump")["calls"] == 2, "a fault in the function itself")
+    require(below(rows, "resume", "routine_main", "yields")["calls"] == 4, "a routine goes on where it was left")
+    require(below(rows, "resume", "yields")["calls"] == 2, "... up to its tail call")
+    require(below(rows, "main", *["has_room_for_much"] * 4)["calls"] == 1, "large frames are frames")
+
+
 @case
 def ordinary_programs():
     compare_with_dump(record("ls", "/bin/ls", "-l", HERE))
@@ -174,9 +213,71 @@ def small_buffers_and_hot_units():
 def threads_and_processes():
     program = build("threads", HERE / "threads.cc", "-static-pie", compiler="g++")
     for knobs in ("", "hot,tinybuf"):
-        trace = record("threads", program, GAIT_STRESS=knobs)
-        compare_with_dump(trace)
-        compare_with_dump(trace, "--threads")
+        compare_with_dump(record("threads", program, GAIT_STRESS=knobs), apart=True)
+
+
+@case
+def any_number_of_jobs():
+    trace = record("threads", build("threads", HERE / "threads.cc", "-static-pie", compiler="g++"), GAIT_STRESS="tinybuf")
+    results = {subprocess.run([GAIT, "calls", "--json", "--stacks", "--min", "0", "-j", j, trace], capture_output=True, check=True).stdout
+               for j in "1248"}
+    require(len(results) == 1, "the result depends on the number of jobs")
+
+
+@case
+def live_is_as_stored():
+    program = build("hard_static", HERE / "hard.cc", "-static", "-no-pie", compiler="g++")
+    for knobs, jobs in (("", "2"), ("hot,tinybuf", "1"), ("lazy,tinybuf", "8")):
+        live, stored = live_and_stored(program, ["calls", "--min", "0", "-j", jobs], knobs)
+        require(live == stored, f"GAIT_STRESS={knobs} -j {jobs}: live {live['total']}, stored {stored['total']}")
+
+
+@case
+def stacks_and_least():
+    trace = recorded("hard", [hard()], "")
+    rows = calls(trace, "--stacks")["tree"]
+    for path, row in paths_of(rows).items():
+        require(row["stack"] == ";".join(f for f, _ in path), f"{path}: {row['stack']}")
+    require(sum(row["self_insns"] for row in rows) == rows[0]["insns"], "what is on the stacks is all there is")
+    few = analysis("calls", "--min", "2.5", trace)["tree"]
+    require(few == [{k: v for k, v in row.items() if k != "stack"} for row in rows if row["percent"] >= 2.5], "--min leaves out the small ones")
+    text = subprocess.run([GAIT, "calls", "--min", "20", trace], capture_output=True, text=True, check=True).stdout
+    require("      __libc_start_main  " in text, "a row is as far to the right as it is deep")
+    for given in ("x", "-1", "101", "nan", ""):
+        run = subprocess.run([GAIT, "calls", f"--min={given}", trace], capture_output=True, text=True)
+        require(run.returncode == 2 and "percent" in run.stderr, f"--min={given}: status {run.returncode}, {run.stderr}")
+
+
+@case
+def deep_recursion():
+    """A million frames: nothing in gait may recurse as deep as the program."""
+    source = WORK / "deep.c"
+    source.write_text("""int sink; __attribute__((noinline, noclone)) int deep(int n) { int m = n ? deep(n - 1) : 0; sink += m; return m + 1; }
+                      int main() { return deep(99999) != 100000; }""")
+    result = calls(record("deep", build("deep", source, "-static", "-fno-optimize-sibling-calls")), "--stacks")
+    flat = {row["function"]: row for row in result["functions"]}
+    require(flat["deep"]["calls"] == 100000 and result["total"]["depth"] > 100000, f"{flat['deep']}")
+    require(flat["deep"]["insns"] == flat["deep"]["self_insns"], "recursion is counted once")
+
+
+@case
+def control_flow_alone():
+    """Without references the stack pointer is not known: all is one context, and nothing is lost."""
+    trace = WORK / "control.gait"
+    subprocess.run([GAIT, "record", "--events=control", "-o", trace, "--", "/bin/true"], check=True)
+    counts = json.loads(subprocess.run([GAIT, "info", "--json", trace], capture_output=True, text=True, check=True).stdout)
+    total = calls(trace)["total"]
+    require(total["insns"] == counts["instructions"] and total["contexts"] == 1, f"{total}")
+
+
+@case
+def with_another_analysis():
+    trace = record("true", "/bin/true")
+    both = json.loads(subprocess.run([GAIT, "analyze", "-a", "cache,calls", "--set", "calls.min=0", "--top", "1000000", "--json", trace],
+                                     capture_output=True, text=True, check=True).stdout)
+    alone = calls(trace)
+    require(all(both[f"calls.{name}"] == table for name, table in alone.items()), "another analysis changes the tree")
+    require(both["cache.total"]["Ir"] == alone["total"]["insns"], "both saw the same")
 
 
 if __name__ == "__main__":
