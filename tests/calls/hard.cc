@@ -275,6 +275,7 @@ OWN void has_room_for_much(long n)
     work(room[n]);
     if (n)
         has_room_for_much(n - 1);
+    sink += room[0];
 }
 
 OWN void copies()
