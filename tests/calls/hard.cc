@@ -234,6 +234,63 @@ OWN void signals()
 
 static ucontext_t scheduler, routine[2];
 
+// Frames of 16 MB, on a stack of 64: the stack pointer moves as far as if it were on another one.
+static ucontext_t far_away;
+OWN void has_room_for_more(long n)
+{
+    volatile char room[16 << 20];
+    room[n] = (char)n;
+    for (long i = 0; i < 3; i++)
+        work(room[n] + i);
+    if (n)
+        has_room_for_more(n - 1);
+    sink += room[n];
+}
+OWN void other_way(long n)
+{
+    has_room_for_more(n);
+    sink++;
+}
+OWN void far_main()
+{
+    has_room_for_more(1);
+    other_way(0);
+    other_way(1);
+}
+OWN void *map_stack(size_t size)
+{
+    return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+OWN void frames_far_away()
+{
+    getcontext(&far_away);
+    far_away.uc_stack.ss_size = 64 << 20;
+    far_away.uc_stack.ss_sp = map_stack(far_away.uc_stack.ss_size);
+    far_away.uc_link = &scheduler;
+    makecontext(&far_away, far_main, 0);
+    swapcontext(&scheduler, &far_away);
+    munmap(far_away.uc_stack.ss_sp, far_away.uc_stack.ss_size);
+    work(19);
+}
+
+// Calls on a stack that is nobody's, and below the frames of a routine that waits.
+asm(".pushsection .text\n"
+    ".type call_on, @function\n call_on:\n"
+    "   push %rbp\n   mov %rsp, %rbp\n   mov %rdi, %rsp\n   mov %rdx, %rdi\n"
+    "   push %rdi\n   push %rsi\n   call *%rsi\n   pop %rsi\n   pop %rdi\n"
+    "   jmp 1f\n"
+    "1: call *%rsi\n"
+    "   mov %rbp, %rsp\n   pop %rbp\n   ret\n"
+    ".size call_on, .-call_on\n"
+    ".popsection\n");
+extern "C" void call_on(void *top, void (*f)(long), long n);
+OWN void calls_elsewhere(char *stack)
+{
+    call_on(stack + (64 << 10), last, 3);
+    call_on(stack + (64 << 10), with_tail_calls, 4);
+    sink++;
+}
+
 OWN void yields(int i)
 {
     work(15);
@@ -255,7 +312,7 @@ OWN void routines()
 {
     for (int i = 0; i < 2; i++) {
         size_t size = 256 << 10;
-        void *stack = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *stack = map_stack(size);
         getcontext(&routine[i]);
         routine[i].uc_stack.ss_sp = stack;
         routine[i].uc_stack.ss_size = size;
@@ -263,8 +320,12 @@ OWN void routines()
         makecontext(&routine[i], (void (*)())routine_main, 1, i);
     }
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
             resume(i);
+            calls_elsewhere((char *)routine[0].uc_stack.ss_sp);
+        }
+    calls_elsewhere((char *)map_stack(256 << 10));
+    frames_far_away();
 }
 
 OWN void has_room_for_much(long n)

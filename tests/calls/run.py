@@ -195,6 +195,8 @@ def what_a_reader_expects():
     require(below(rows, "signals", "jumps_out_of_handlers", "[signal 11]", "on_jump")["calls"] == 2, "a fault in the function itself")
     require(below(rows, "resume", "routine_main", "yields")["calls"] == 4, "a routine goes on where it was left")
     require(below(rows, "resume", "yields")["calls"] == 2, "... up to its tail call")
+    require(below(rows, "calls_elsewhere", "call_on", "with_tail_calls")["calls"] == 14, "a call on another stack is its caller's")
+    require(below(rows, "far_main", "other_way", "has_room_for_more")["calls"] == 1, "... and so is one from a huge frame")
     require(below(rows, "main", *["has_room_for_much"] * 4)["calls"] == 1, "large frames are frames")
 
 
