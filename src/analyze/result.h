@@ -20,6 +20,7 @@ enum table_kind {
     TABLE_facts,  /* one row, of which each cell has a name */
     TABLE_rows,   /* what matters most comes first: people see the first of them */
     TABLE_series, /* the first column goes up */
+    TABLE_tree,   /* the first column is the depth of a row, which belongs to the last one above it that is less deep */
 };
 
 union cell {

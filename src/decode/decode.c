@@ -19,22 +19,6 @@ static u64 slot(const u8 *slots, u32 i)
     return v;
 }
 
-static inline u64 term_value(const struct carried *c, const u8 *slots, u8 t)
-{
-    if (t < TERM_SLOT_LIMIT)
-        return slot(slots, t);
-    switch (t) {
-    case TERM_RSP:
-        return c->rsp;
-    case TERM_FS:
-        return c->fs;
-    case TERM_GS:
-        return c->gs;
-    default:
-        return 0;
-    }
-}
-
 /* -- Special forms ---------------------------------------------------------------------------- */
 
 /* Where a batch's references go, and how much room is left. */
@@ -53,15 +37,15 @@ static void put(struct out *o, u64 addr, u32 ref)
 
 static u64 effective(const struct out *o, const struct ref *r, const u8 *slots)
 {
-    return term_value(o->carried, slots, r->a) + (term_value(o->carried, slots, r->b) << r->shift) +
-           (u64)r->disp;
+    return carried_term(o->carried, slots, r->a) +
+           (carried_term(o->carried, slots, r->b) << r->shift) + (u64)r->disp;
 }
 
 static u64 linear(const struct out *o, const struct ref *r, u64 ea)
 {
     if (r->flags & REF_ADDR32)
         ea = (u32)ea;
-    return ea + term_value(o->carried, NULL, r->seg);
+    return ea + carried_term(o->carried, NULL, r->seg);
 }
 
 static s64 sign_extend(u64 v, u32 bytes)
@@ -96,7 +80,7 @@ static void put_masked(struct out *o, const struct ref *r, u32 id, const u8 *slo
 
 static void put_indexed(struct out *o, const struct ref *r, u32 id, const u8 *slots)
 {
-    u64 base = term_value(o->carried, slots, r->a) + (u64)r->disp;
+    u64 base = carried_term(o->carried, slots, r->a) + (u64)r->disp;
     u64 k = r->op == REF_INDEX_K ? slot(slots, r->x) : 0;
     for (u32 i = 0; i < r->count; i++) {
         bool on = r->op == REF_INDEX_K ? k >> i & 1 : vector_bit(slots, r->x, i, r->size);
@@ -295,7 +279,7 @@ static int take_guest_record(struct decoder *d, u32 id, u32 n, const u8 *slots, 
 
 static void carry(struct decoder *d, const struct unit_exit *x, const u8 *slots)
 {
-    d->carried.rsp = term_value(&d->carried, slots, x->rsp_term) + (u64)x->rsp_disp;
+    d->carried.rsp = carried_rsp(&d->carried, x, slots);
 }
 
 /* Count references from..n of the batch by kind. */
@@ -405,9 +389,10 @@ static enum step take_partial(struct decoder *d, struct batch *b, u32 n, const u
 s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b, bool *ended,
                  struct err *e)
 {
-    size_t at = 0;
+    size_t at = 0, end = 0;
     b->n_records = b->n_refs = b->n_odd = 0;
     b->insns = b->loads = b->stores = b->modifies = 0;
+    b->carried = d->carried;
     d->unfinished = *ended = false;
     for (;;) {
         u32 header;
@@ -439,10 +424,12 @@ s64 decode_batch(struct decoder *d, const u8 *data, size_t size, struct batch *b
         if (s == STEP_BAD)
             return -1;
         b->n_records++;
+        end = at + length;
         if (s == STEP_FULL)
             break;
-        at += length;
+        at = end;
     }
+    b->record_at[b->n_records] = (u32)MAX(at, end);
     b->first[b->n_records] = b->n_refs;
     return (s64)at;
 }

@@ -7,12 +7,40 @@
 #include "base/err.h"
 #include "translate/unit.h"
 
+#include <string.h>
+
 /* What a thread carries from record to record. Every buffer begins with a state record, so buffers
  * decode alone. */
 struct carried {
     u64 rsp, fs, gs;
     bool known; /* a state record was seen */
 };
+
+/* What a term of the unit table stands for in a record with these slots. */
+static inline u64 carried_term(const struct carried *c, const u8 *slots, u8 term)
+{
+    if (term < TERM_SLOT_LIMIT) {
+        u64 v;
+        memcpy(&v, slots + 8 * (size_t)term, 8);
+        return v;
+    }
+    switch (term) {
+    case TERM_RSP:
+        return c->rsp;
+    case TERM_FS:
+        return c->fs;
+    case TERM_GS:
+        return c->gs;
+    default:
+        return 0;
+    }
+}
+
+/* The stack pointer behind a record of this exit. */
+static inline u64 carried_rsp(const struct carried *c, const struct unit_exit *x, const u8 *slots)
+{
+    return carried_term(c, slots, x->rsp_term) + (u64)x->rsp_disp;
+}
 
 /* One batch: records in order, and their references in order.
  *
@@ -25,11 +53,12 @@ enum { BATCH_RECORDS = 2048, BATCH_REFS = 16384, BATCH_ODD_LIMIT = 1024 };
 
 struct batch {
     u32 n_records, n_refs, n_odd;
+    struct carried carried; /* before the first record, or the rest of one */
     u64 insns, loads, stores,
         modifies; /* of the records that are whole, or whose last part this is */
     u32 exit[BATCH_RECORDS];
-    u32 record_at[BATCH_RECORDS]; /* byte offset of the record in the buffer handed to decode_batch
-                                   */
+    u32 record_at[BATCH_RECORDS + 1]; /* byte offset of the record in the buffer handed to
+                                         decode_batch; behind the last, where that ends */
     u32 first[BATCH_RECORDS + 1];
     u64 addr[BATCH_REFS + 8]; /* vector stores may run over by a vector */
     u32 ref[BATCH_REFS + 8];

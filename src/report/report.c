@@ -43,13 +43,32 @@ static const char *cell_text(char room[CELL_ROOM], const struct table_column *k,
     return room;
 }
 
+enum { INDENT = 2, INDENT_LIMIT = 80 };
+
+static size_t first_text(const struct table *t)
+{
+    size_t k = 0;
+    while (k < t->columns.n && !is_text(t, k))
+        k++;
+    return k;
+}
+
+/* Of a tree, people see the first text as far to the right as its row is deep. */
+static int indent_of(const struct table *t, size_t row, size_t column)
+{
+    if (t->kind != TABLE_tree || column != first_text(t))
+        return 0;
+    return (int)MIN(INDENT * t->cells.v[row * t->columns.n].count, (u64)INDENT_LIMIT);
+}
+
 static int width_of(const struct table *t, size_t column, size_t rows)
 {
     char room[CELL_ROOM];
     size_t width = strlen(t->columns.v[column].name);
     for (size_t i = 0; i < rows; i++) {
         const union cell *c = &t->cells.v[i * t->columns.n + column];
-        size_t n = strlen(cell_text(room, &t->columns.v[column], c));
+        size_t n = strlen(cell_text(room, &t->columns.v[column], c)) +
+                   (size_t)indent_of(t, i, column);
         width = MAX(width, n);
     }
     return (int)width;
@@ -83,14 +102,18 @@ static void print_rows(FILE *f, const struct table *t, size_t rows)
 {
     char room[CELL_ROOM];
     VEC(int) width = {0};
+    size_t first = t->kind == TABLE_tree; /* how deep a row is can be seen */
     for (size_t k = 0; k < t->columns.n; k++)
         vec_push(&width, width_of(t, k, rows));
-    for (size_t k = 0; k < t->columns.n; k++)
+    for (size_t k = first; k < t->columns.n; k++)
         print_cell(f, t, k, width.v[k], t->columns.v[k].name);
     for (size_t i = 0; i < rows; i++)
-        for (size_t k = 0; k < t->columns.n; k++)
-            print_cell(f, t, k, width.v[k],
+        for (size_t k = first; k < t->columns.n; k++) {
+            int indent = indent_of(t, i, k);
+            fprintf(f, "%*s", indent, "");
+            print_cell(f, t, k, width.v[k] - indent,
                        cell_text(room, &t->columns.v[k], &t->cells.v[i * t->columns.n + k]));
+        }
     vec_fini(&width);
 }
 

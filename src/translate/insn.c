@@ -247,18 +247,14 @@ static void note_operands(struct insn *in)
 
 /* -- Decoding --------------------------------------------------------------------------------- */
 
-/* One for each thread: several may decode their first instruction at the same time. */
-static const ZydisDecoder *decoder(void)
+static ZydisDecoder decoder;
+
+/* Before main: several threads decode. */
+__attribute__((constructor)) static void init_decoder(void)
 {
-    static _Thread_local ZydisDecoder d;
-    static _Thread_local bool ready;
-    if (!ready) {
-        ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-        /* Linux has given MPX up: its instructions are the nops they were before. */
-        ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
-        ready = true;
-    }
-    return &d;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    /* Linux has given MPX up: its instructions are the nops they were before. */
+    ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
 }
 
 static bool has_rep(const ZydisDecodedInstruction *z)
@@ -268,7 +264,7 @@ static bool has_rep(const ZydisDecodedInstruction *z)
 
 bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size)
 {
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, size, &in->z, in->op)))
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, size, &in->z, in->op)))
         return false;
     in->pc = pc;
     in->len = in->z.length;
@@ -283,6 +279,28 @@ bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size)
     note_operands(in);
     note_flags(in);
     return true;
+}
+
+s64 insn_stack_step(const struct insn *in)
+{
+    s64 width = in->z.operand_width / 8;
+    switch (in->z.mnemonic) {
+    case ZYDIS_MNEMONIC_PUSH:
+    case ZYDIS_MNEMONIC_PUSHF:
+    case ZYDIS_MNEMONIC_PUSHFQ:
+        return -width;
+    case ZYDIS_MNEMONIC_POP:
+    case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_POPFQ:
+        return width;
+    case ZYDIS_MNEMONIC_CALL:
+        return -8;
+    case ZYDIS_MNEMONIC_RET:
+        return 8 +
+               (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s64)in->op[0].imm.value.u : 0);
+    default:
+        return 0;
+    }
 }
 
 /* -- Accesses --------------------------------------------------------------------------------- */

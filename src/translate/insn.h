@@ -75,6 +75,8 @@ bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size);
 /* List what it touches, loads and modifies before stores; returns the count, or -1 if this version
  * does not know. */
 int insn_accesses(const struct insn *in, struct access out[ACCESS_LIMIT]);
+/* How far a push, a pop, a call or a return moves rsp; 0 for all others. */
+s64 insn_stack_step(const struct insn *in);
 /* The number 0..15 of a general register of any width, or REG_NONE. */
 u8 insn_gpr(ZydisRegister r);
 

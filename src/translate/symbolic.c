@@ -108,29 +108,6 @@ static struct value lea_value(const struct values *v, const struct insn *in)
     return out;
 }
 
-/* How far a stack instruction moves rsp. */
-static s64 stack_step(const struct insn *in)
-{
-    s64 width = in->z.operand_width / 8;
-    switch (in->z.mnemonic) {
-    case ZYDIS_MNEMONIC_PUSH:
-    case ZYDIS_MNEMONIC_PUSHF:
-    case ZYDIS_MNEMONIC_PUSHFQ:
-        return -width;
-    case ZYDIS_MNEMONIC_POP:
-    case ZYDIS_MNEMONIC_POPF:
-    case ZYDIS_MNEMONIC_POPFQ:
-        return width;
-    case ZYDIS_MNEMONIC_CALL:
-        return -8;
-    case ZYDIS_MNEMONIC_RET:
-        return 8 +
-               (in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (s64)in->op[0].imm.value.u : 0);
-    default:
-        return 0;
-    }
-}
-
 /* The value of the one register this instruction computes; false if it is not a computable step. */
 static bool computed(const struct values *v, const struct insn *in, u8 *to, struct value *out)
 {
@@ -175,7 +152,7 @@ void values_step(struct values *v, const struct insn *in)
     struct value rsp = v->reg[RSP], rbp = v->reg[RBP], out;
     u8 to = REG_NONE;
     bool known = computed(v, in, &to, &out);
-    s64 step = stack_step(in);
+    s64 step = insn_stack_step(in);
     for (u8 r = 0; r < 16; r++)
         if (in->changes & LIVE_REG(r))
             v->reg[r].known = false;

@@ -2,12 +2,14 @@
 /* The judge: runs a program one instruction at a time under ptrace and lists its events. */
 
 /*
- *   stepper [-o FILE] [-v] [--slow] [--noaslr] -- PROGRAM [ARG]...
+ *   stepper [-o FILE] [-v] [--slow] [--stack] [--noaslr] -- PROGRAM [ARG]...
  *
  * From the first instruction of the dynamic loader to the end, every instruction is decoded, its
  * accesses are computed from the registers before it, and it is run. The lines are those of
- * docs/events.md. -v ends with the counts on stderr. The status is the program's own (128 + n for
- * signal n, 127 if it cannot be run), 3 if an instruction cannot be judged, 2 for wrong usage.
+ * docs/events.md. --stack adds " R <rsp>,8" behind each instruction, rsp being that before it, and
+ * "H  <pc>,<signal>" with another such line where a handler interrupts the program at pc. -v ends
+ * with the counts on stderr. The status is the program's own (128 + n for signal n, 127 if it
+ * cannot be run), 3 if an instruction cannot be judged, 2 for wrong usage.
  *
  * There are two ways to run an instruction. A ptrace step needs no trust and takes 20 us. The fast
  * lane (lane.h) takes 0.1 us, and what it cannot do is stepped: system calls, signals, faults.
@@ -65,6 +67,7 @@ struct stepper {
     struct out out;
     struct insn *cache; /* direct-mapped by pc */
     struct lane *lane;  /* NULL if every instruction is to be stepped */
+    bool shows_stack;   /* list the stack pointer and signals too */
     int status;         /* of the last wait */
     int signal;         /* to be delivered with the next step, 0 if none */
     bool is_caught;     /* the program has a handler for it */
@@ -326,6 +329,11 @@ static void unblock_traps(struct stepper *s)
 /* Step into the handler of the signal: the frame is built, and nothing is run. */
 static void enter_handler(struct stepper *s)
 {
+    if (s->shows_stack) {
+        out_line(&s->out, "H  ", s->m.regs.rip, s->signal);
+        out_line(&s->out, " R ", s->m.regs.rsp, 8);
+        out_commit(&s->out);
+    }
     resume(s, PTRACE_SINGLESTEP, s->signal);
     s->signal = 0;
     if (has_ended(s))
@@ -392,6 +400,8 @@ static void list(struct stepper *s, const struct insn *in)
     if (!in->is_repeated || s->rep_pc != in->pc || s->rep_sp != s->m.regs.rsp) {
         s->out.now.counts.insns++;
         out_line(&s->out, "I  ", in->pc, in->length);
+        if (s->shows_stack)
+            out_line(&s->out, " R ", s->m.regs.rsp, 8);
     }
     n = insn_accesses(in, &s->m, accesses);
     for (unsigned i = 0; i < n; i++)
@@ -632,7 +642,8 @@ static void run(struct stepper *s)
 
 static void usage(void)
 {
-    fputs("usage: stepper [-o FILE] [-v] [--slow] [--noaslr] -- PROGRAM [ARG]...\n", stderr);
+    fputs("usage: stepper [-o FILE] [-v] [--slow] [--stack] [--noaslr] -- PROGRAM [ARG]...\n",
+          stderr);
     exit(2);
 }
 
@@ -653,6 +664,8 @@ int main(int argc, char **argv)
             is_verbose = true;
         else if (!strcmp(argv[i], "--slow"))
             is_slow = true;
+        else if (!strcmp(argv[i], "--stack"))
+            s.shows_stack = true;
         else if (!strcmp(argv[i], "-o") && i + 1 < argc)
             s.out.fd = open(argv[++i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         else if (strcmp(argv[i], "--noaslr")) /* the default, since nothing can be compared else */

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+/* The analysis `calls`: the tree of calling contexts. Contexts are told apart by addresses while the program is watched; at the end they
+ * get the names of functions, and those that are parts of one function become one. */
+#include "analyze/analysis.h"
+#include "analyze/frames.h"
+#include "analyze/tree.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STACK_TEXT_FRAMES = 256 /* the innermost, of a longer one */ };
+
+struct calls {
+    bool threads, stacks;
+    double least; /* percent of all instructions that a row of the tree has */
+    VEC(struct calls_memory *) memories;
+};
+
+struct calls_memory {
+    struct calls *calls;
+    u32 number;
+    struct stack_scripts scripts;
+    struct frames frames;
+};
+
+struct calls_work {
+    u32 thread;
+    struct moves moves;
+};
+
+static void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(MAX(n, 1ul), size);
+    check(p != NULL);
+    return p;
+}
+
+/* -- The study ---------------------------------------------------------------------------------- */
+
+static void *calls_make(void)
+{
+    struct calls *c = zeros(1, sizeof *c);
+    c->least = 1.0;
+    return c;
+}
+
+static int calls_set(void *calls, const char *option, const char *value, struct err *e)
+{
+    struct calls *c = calls;
+    char *end;
+    if (!strcmp(option, "threads"))
+        c->threads = true;
+    else if (!strcmp(option, "stacks"))
+        c->stacks = true;
+    else {
+        c->least = strtod(value, &end);
+        if (end == value || *end || !isfinite(c->least) || c->least < 0.0 || c->least > 100.0)
+            return err_set(e, "wants a number of percent, not %s", value);
+    }
+    return 0;
+}
+
+static void calls_drop(void *calls)
+{
+    struct calls *c = calls;
+    for (size_t i = 0; i < c->memories.n; i++) {
+        contexts_fini(&c->memories.v[i]->frames.contexts);
+        free(c->memories.v[i]);
+    }
+    vec_fini(&c->memories);
+    free(c);
+}
+
+/* -- Events ------------------------------------------------------------------------------------- */
+
+static void *calls_memory(void *calls, u32 number, const struct unit_table *t)
+{
+    struct calls_memory *m = zeros(1, sizeof *m);
+    m->calls = calls;
+    m->number = number;
+    stack_scripts_init(&m->scripts, t);
+    return m;
+}
+
+static void *calls_work(void *memory)
+{
+    struct calls_memory *m = memory;
+    struct calls_work *w = zeros(1, sizeof *w);
+    moves_init(&w->moves, &m->scripts);
+    return w;
+}
+
+static void calls_open(void *work, u32 thread)
+{
+    struct calls_work *w = work;
+    w->thread = thread;
+    moves_reset(&w->moves);
+}
+
+static void calls_add(void *work, const struct events *e)
+{
+    struct calls_work *w = work;
+    moves_add(&w->moves, e);
+}
+
+static void calls_take(void *memory, void *work, u32 part)
+{
+    struct calls_memory *m = memory;
+    struct calls_work *w = work;
+    (void)part;
+    frames_take(&m->frames, w->thread, &w->moves);
+}
+
+static void calls_merge(void *memory, void *work)
+{
+    struct calls_work *w = work;
+    (void)memory;
+    moves_fini(&w->moves);
+    free(w);
+}
+
+/* What is left of it are its contexts. */
+static void calls_end(void *memory)
+{
+    struct calls_memory *m = memory;
+    frames_end(&m->frames);
+    stack_scripts_fini(&m->scripts);
+    vec_push(&m->calls->memories, m);
+}
+
+/* -- Functions ---------------------------------------------------------------------------------- */
+
+/* A place in a module, or an address outside of all. */
+struct place {
+    const char *module;
+    u64 offset;
+};
+
+/* The functions of contexts. */
+struct names {
+    struct tree *tree;
+    struct sources *sources;
+    VEC(struct place) called; /* where calls led to, in all memories; ascending */
+    u32 memory;               /* of what follows: */
+    VEC(u64) pcs;             /* ascending */
+    VEC(u32) functions;       /* as these */
+};
+
+static int compare_texts(const char *a, const char *b)
+{
+    return a == b ? 0 : !a ? -1 : !b ? 1 : strcmp(a, b);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = compare_texts(x->module, y->module);
+    return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static struct place place_of(const struct source *s)
+{
+    return (struct place){s->module ? s->module->path : NULL, s->offset};
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const u64 x = *(const u64 *)a, y = *(const u64 *)b;
+    return x < y ? -1 : x > y;
+}
+
+static size_t sort_addresses(u64 *v, size_t n)
+{
+    size_t kept = 0;
+    if (n)
+        qsort(v, n, sizeof *v, by_address);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || v[kept - 1] != v[i])
+            v[kept++] = v[i];
+    return kept;
+}
+
+static bool is_code(const struct context *x)
+{
+    return x->parent != CONTEXT_NONE && !x->signal;
+}
+
+/* Where calls of a memory led to. That a thread began somewhere is no call. */
+static void add_called(struct names *n, u32 memory, const struct contexts *c)
+{
+    VEC(u64) pcs = {0};
+    for (size_t i = 0; i < c->v.n; i++) {
+        const struct context *x = &c->v.v[i];
+        if (is_code(x) && x->calls && c->v.v[x->parent].parent != CONTEXT_NONE)
+            vec_push(&pcs, x->pc);
+    }
+    pcs.n = sort_addresses(pcs.v, pcs.n);
+    for (size_t i = 0; i < pcs.n; i++) {
+        struct source s = sources_find(n->sources, memory, pcs.v[i]);
+        vec_push(&n->called, place_of(&s));
+    }
+    vec_fini(&pcs);
+}
+
+/* The last that was called before x, or there; NULL if there is none. */
+static const struct place *called_before(const struct names *n, const struct place *x)
+{
+    size_t from = 0, to = n->called.n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (by_place(&n->called.v[middle], x) <= 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from ? &n->called.v[from - 1] : NULL;
+}
+
+/* Code without a name belongs to what was called last before it in the same module. */
+static u32 nameless(struct names *n, struct place x)
+{
+    char text[32];
+    const struct place *before = called_before(n, &x);
+    if (before && !compare_texts(before->module, x.module))
+        x.offset = before->offset;
+    snprintf(text, sizeof text, "0x%lx", (unsigned long)x.offset);
+    return tree_function(n->tree, text, x.module, true);
+}
+
+/* What a compiler moved out of a function, as it is seldom needed, is still part of it. */
+static u32 function_at(struct names *n, u64 pc)
+{
+    struct source s = sources_find(n->sources, n->memory, pc);
+    if (!s.at.function)
+        return nameless(n, place_of(&s));
+    const char *cold = strstr(s.at.function, ".cold");
+    char *name = strdup(s.at.function);
+    check(name != NULL);
+    if (cold && cold != s.at.function)
+        name[cold - s.at.function] = 0;
+    u32 f = tree_function(n->tree, name, s.module->path, false);
+    free(name);
+    return f;
+}
+
+/* Find the functions of a memory's contexts. */
+static void name_contexts(struct names *n, u32 memory, const struct contexts *c)
+{
+    n->memory = memory;
+    n->pcs.n = n->functions.n = 0;
+    for (size_t i = 0; i < c->v.n; i++)
+        if (is_code(&c->v.v[i]))
+            vec_push(&n->pcs, c->v.v[i].pc);
+    n->pcs.n = sort_addresses(n->pcs.v, n->pcs.n);
+    for (size_t i = 0; i < n->pcs.n; i++)
+        vec_push(&n->functions, function_at(n, n->pcs.v[i]));
+}
+
+static void names_fini(struct names *n)
+{
+    vec_fini(&n->called);
+    vec_fini(&n->pcs);
+    vec_fini(&n->functions);
+}
+
+/* -- The tree ----------------------------------------------------------------------------------- */
+
+static u32 special_function(struct tree *t, const char *what, u64 number)
+{
+    char text[64];
+    snprintf(text, sizeof text, "[%s %lu]", what, (unsigned long)number);
+    return tree_function(t, text, NULL, false);
+}
+
+static u32 function_of(struct names *n, const struct context *x)
+{
+    if (x->signal)
+        return special_function(n->tree, "signal", x->signal);
+    const u64 *at = bsearch(&x->pc, n->pcs.v, n->pcs.n, sizeof *n->pcs.v, by_address);
+    return n->functions.v[at - n->pcs.v];
+}
+
+static u32 node_of(const struct calls *c, struct names *n, const struct context *x, const u32 *nodes)
+{
+    if (x->parent != CONTEXT_NONE)
+        return tree_child(n->tree, nodes[x->parent], function_of(n, x));
+    return c->threads ? tree_child(n->tree, TREE_ROOT, special_function(n->tree, "thread", x->pc))
+                      : (u32)TREE_ROOT;
+}
+
+/* Enter a memory's contexts; how many threads it had. */
+static u64 enter_contexts(const struct calls *c, struct names *n, const struct contexts *from)
+{
+    u32 *nodes = zeros(from->v.n, sizeof *nodes);
+    u64 threads = 0;
+    for (size_t i = 0; i < from->v.n; i++) {
+        const struct context *x = &from->v.v[i];
+        nodes[i] = node_of(c, n, x, nodes);
+        struct tree_node *to = &n->tree->nodes.v[nodes[i]];
+        to->calls += x->calls;
+        to->self.insns += x->self.insns;
+        to->self.reads += x->self.reads;
+        to->self.writes += x->self.writes;
+        threads += x->parent == CONTEXT_NONE;
+    }
+    for (size_t i = 0; i < from->v.n; i++)
+        for (u32 j = from->v.v[i].jumps; j != CONTEXT_NONE; j = from->jumps.v[j].next)
+            if (nodes[i] != nodes[from->jumps.v[j].to])
+                tree_jumped(n->tree, nodes[i], nodes[from->jumps.v[j].to], from->jumps.v[j].count);
+    free(nodes);
+    return threads;
+}
+
+/* -- Results ------------------------------------------------------------------------------------ */
+
+/* A function, wherever it was called. */
+struct row {
+    u32 function;
+    u32 open; /* nodes of it on the way from the root */
+    u64 calls;
+    struct tree_counts self, all;
+};
+
+static void add_counts(struct tree_counts *to, const struct tree_counts *n)
+{
+    to->insns += n->insns;
+    to->reads += n->reads;
+    to->writes += n->writes;
+}
+
+/* What a function called itself for is counted once. */
+static struct row *rows_of(const struct tree *t)
+{
+    struct row *rows = zeros(t->functions.n, sizeof *rows);
+    VEC(u32) path = {0};
+    for (u32 i = 0; i < t->functions.n; i++)
+        rows[i].function = i;
+    for (u32 i = TREE_ROOT; i != TREE_NONE; i = tree_next(t, i)) {
+        const struct tree_node *x = &t->nodes.v[i];
+        for (; path.n > x->depth; path.n--)
+            rows[path.v[path.n - 1]].open--;
+        struct row *r = &rows[x->function];
+        r->calls += x->calls;
+        add_counts(&r->self, &x->self);
+        if (!r->open++)
+            add_counts(&r->all, &x->all);
+        vec_push(&path, x->function);
+    }
+    vec_fini(&path);
+    return rows;
+}
+
+static int by_self(const void *a, const void *b, void *tree)
+{
+    const struct row *x = a, *y = b;
+    const struct tree_function *f = ((const struct tree *)tree)->functions.v;
+    if (x->self.insns != y->self.insns)
+        return x->self.insns > y->self.insns ? -1 : 1;
+    if (x->all.insns != y->all.insns)
+        return x->all.insns > y->all.insns ? -1 : 1;
+    int order = strcmp(f[x->function].name, f[y->function].name);
+    return order ? order : compare_texts(f[x->function].module, f[y->function].module);
+}
+
+static void add_columns(struct table *t)
+{
+    table_add_column(t, CELL_percent, "percent", "of all instructions, with what it called");
+    table_add_column(t, CELL_count, "calls", "times entered");
+    table_add_column(t, CELL_count, "insns", "instructions, with what it called");
+    table_add_column(t, CELL_count, "reads", NULL);
+    table_add_column(t, CELL_count, "writes", NULL);
+    table_add_column(t, CELL_count, "self_insns", "instructions of its own");
+    table_add_column(t, CELL_count, "self_reads", NULL);
+    table_add_column(t, CELL_count, "self_writes", NULL);
+    table_add_column(t, CELL_text, "function", NULL);
+    table_add_column(t, CELL_text, "module", NULL);
+}
+
+static double percent_of(u64 n, u64 all)
+{
+    return all ? 100.0 * (double)n / (double)all : 0.0;
+}
+
+static union cell *put_counts(union cell *c, u64 calls, const struct tree_counts *all,
+                              const struct tree_counts *self, double percent)
+{
+    (c++)->number = percent;
+    (c++)->count = calls;
+    (c++)->count = all->insns;
+    (c++)->count = all->reads;
+    (c++)->count = all->writes;
+    (c++)->count = self->insns;
+    (c++)->count = self->reads;
+    (c++)->count = self->writes;
+    return c;
+}
+
+static union cell *put_function(union cell *c, struct table *t, const struct tree_function *f)
+{
+    (c++)->text = result_text(t->result, f->name);
+    (c++)->text = result_text(t->result, f->module);
+    return c;
+}
+
+static void add_functions(const struct tree *t, struct result *r)
+{
+    struct table *x = result_table(r, TABLE_rows, "functions", "functions");
+    struct row *rows = rows_of(t);
+    u64 all = t->nodes.v[TREE_ROOT].all.insns;
+    qsort_r(rows, t->functions.n, sizeof *rows, by_self, (void *)t);
+    add_columns(x);
+    for (size_t i = 0; i < t->functions.n; i++) {
+        const struct row *w = &rows[i];
+        if (!w->calls && !w->self.insns) /* the root, threads, and what has become part of others */
+            continue;
+        union cell *c = table_cells(x);
+        c = put_counts(c, w->calls, &w->all, &w->self, percent_of(w->all.insns, all));
+        put_function(c, x, &t->functions.v[w->function]);
+    }
+    free(rows);
+}
+
+/* root;caller;...;function, of one that is not too deep. */
+static const char *stack_text(const struct tree *t, u32 node, struct result *r)
+{
+    const u32 depth = t->nodes.v[node].depth, n = MIN(depth, (u32)STACK_TEXT_FRAMES);
+    size_t size = n < depth ? 5 : 1;
+    u32 at = node;
+    for (u32 i = 0; i < n; i++, at = t->nodes.v[at].parent)
+        size += strlen(t->functions.v[t->nodes.v[at].function].name) + 1;
+    char *text = arena_alloc(&r->arena, size), *p = text + size - 1;
+    *p = 0;
+    at = node;
+    for (u32 i = 0; i < n; i++, at = t->nodes.v[at].parent) {
+        const char *name = t->functions.v[t->nodes.v[at].function].name;
+        if (i)
+            *--p = ';';
+        p -= strlen(name);
+        memcpy(p, name, strlen(name));
+    }
+    if (n < depth) {
+        p -= 4;
+        memcpy(p, "...;", 4);
+    }
+    return p;
+}
+
+static void add_tree(const struct calls *k, const struct tree *t, struct result *r)
+{
+    struct table *x = result_table(r, TABLE_tree, "tree", "who called whom");
+    u64 all = t->nodes.v[TREE_ROOT].all.insns;
+    table_add_column(x, CELL_count, "depth", NULL);
+    add_columns(x);
+    if (k->stacks)
+        table_add_column(x, CELL_text, "stack", NULL);
+    for (u32 i = TREE_ROOT; i != TREE_NONE; i = tree_next(t, i)) {
+        const struct tree_node *n = &t->nodes.v[i];
+        double percent = percent_of(n->all.insns, all);
+        if (percent < k->least)
+            continue;
+        union cell *c = table_cells(x);
+        (c++)->count = n->depth;
+        c = put_counts(c, n->calls, &n->all, &n->self, percent);
+        c = put_function(c, x, &t->functions.v[n->function]);
+        if (k->stacks)
+            c->text = stack_text(t, i, r);
+    }
+}
+
+static void add_total(const struct tree *t, u64 threads, struct result *r)
+{
+    struct table *x = result_table(r, TABLE_facts, "total", "in all");
+    const struct tree_counts *all = &t->nodes.v[TREE_ROOT].all;
+    u64 calls = 0, contexts = 0, depth = 0;
+    for (u32 i = tree_next(t, TREE_ROOT); i != TREE_NONE; i = tree_next(t, i)) {
+        calls += t->nodes.v[i].calls;
+        depth = MAX(depth, t->nodes.v[i].depth);
+        contexts++;
+    }
+    fact_count(x, "insns", "instructions", all->insns);
+    fact_count(x, "reads", "reads", all->reads);
+    fact_count(x, "writes", "writes", all->writes);
+    fact_count(x, "calls", "functions entered", calls);
+    fact_count(x, "contexts", "calling contexts", contexts);
+    fact_count(x, "depth", "depth", depth);
+    fact_count(x, "threads", "threads", threads);
+}
+
+static void calls_finish(void *calls, struct sources *s, struct result *r)
+{
+    struct calls *c = calls;
+    struct tree t;
+    struct names n = {.tree = &t, .sources = s};
+    u64 threads = 0;
+    tree_init(&t, "[all]");
+    for (size_t i = 0; i < c->memories.n; i++)
+        add_called(&n, c->memories.v[i]->number, &c->memories.v[i]->frames.contexts);
+    if (n.called.n)
+        qsort(n.called.v, n.called.n, sizeof *n.called.v, by_place);
+    for (size_t i = 0; i < c->memories.n; i++) {
+        const struct contexts *from = &c->memories.v[i]->frames.contexts;
+        name_contexts(&n, c->memories.v[i]->number, from);
+        threads += enter_contexts(c, &n, from);
+    }
+    names_fini(&n);
+    tree_finish(&t);
+    add_total(&t, threads, r);
+    add_functions(&t, r);
+    add_tree(c, &t, r);
+    tree_fini(&t);
+}
+
+static const struct analysis_option options[] = {
+    {"min", "PERCENT", "of all instructions that a row of the tree has; else 1"},
+    {"threads", NULL, "the tree of each thread apart"},
+    {"stacks", NULL, "the whole stack in each row of the tree, as flame graphs are made of"},
+    {0},
+};
+
+const struct analysis analysis_calls = {
+    .name = "calls",
+    .options = options,
+    .wants_memory = true,
+    .make = calls_make,
+    .set = calls_set,
+    .finish = calls_finish,
+    .drop = calls_drop,
+    .memory = calls_memory,
+    .end = calls_end,
+    .work = calls_work,
+    .open = calls_open,
+    .add = calls_add,
+    .take = calls_take,
+    .merge = calls_merge,
+};
