@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* From batches to spans. */
+#include "analyze/spans.h"
+#include "analyze/passes.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+
+void spans_init(struct spans *s, u32 parts)
+{
+    *s = (struct spans){.n_parts = parts, .parts = calloc(parts, sizeof *s->parts)};
+    check(s->parts != NULL);
+}
+
+void spans_fini(struct spans *s)
+{
+    for (u32 k = 0; k < s->n_parts; k++) {
+        vec_fini(&s->parts[k].list);
+        vec_fini(&s->parts[k].found);
+    }
+    free(s->parts);
+    vec_fini(&s->crossings);
+    vec_fini(&s->pieces);
+}
+
+void spans_empty(struct spans *s)
+{
+    for (u32 k = 0; k < s->n_parts; k++)
+        s->parts[k].list.n = s->parts[k].found.n = 0;
+    s->crossings.n = s->pieces.n = 0;
+    s->insns = 0;
+}
+
+static u64 page_of(u64 address)
+{
+    return address >> SHADOW_LOG2;
+}
+
+/* Pages are dealt out as if at random: neighbours are often used alike. */
+static u32 part_of(const struct spans *s, u64 page)
+{
+    u64 random = page * 0x9e3779b97f4a7c15 >> 32;
+    return (u32)(random * s->n_parts >> 32);
+}
+
+static u64 distance(u64 a, u64 b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static void put(struct spans *s, struct span x)
+{
+    vec_push(&s->parts[part_of(s, page_of(x.address))].list, x);
+}
+
+/* -- References --------------------------------------------------------------------------------- */
+
+/* The bytes of [address, address + size) in its first page. */
+static u32 in_page(u64 address, u32 size)
+{
+    return MIN(size, SHADOW_PAGE - (u32)(address % SHADOW_PAGE));
+}
+
+static void put_piece(struct spans *s, struct span x)
+{
+    if (x.kind != REF_STORE) {
+        vec_push(&s->pieces, ((struct piece){.ref = x.ref, .part = part_of(s, page_of(x.address))}));
+        x.ref = (u32)s->pieces.n - 1;
+        x.is_piece = true;
+    }
+    put(s, x);
+}
+
+static void put_crossing(struct spans *s, struct span x, u32 size)
+{
+    struct crossing c = {.time = x.time, .ref = x.ref, .first = (u32)s->pieces.n};
+    for (; size; size -= x.bytes, x.address += x.bytes) {
+        x.bytes = x.element = in_page(x.address, size);
+        put_piece(s, x);
+    }
+    c.n = (u32)s->pieces.n - c.first;
+    if (c.n)
+        vec_push(&s->crossings, c);
+}
+
+static void put_ref(struct spans *s, struct span x, u32 size)
+{
+    s->loads += x.kind != REF_STORE;
+    s->stores += x.kind != REF_LOAD;
+    if (in_page(x.address, size) < size) {
+        put_crossing(s, x, size);
+        return;
+    }
+    x.bytes = x.element = size;
+    put(s, x);
+}
+
+/* -- rep ---------------------------------------------------------------------------------------- */
+
+/* References of one instruction, each beside the one before it, in one page. */
+struct run {
+    u64 first;
+    u32 n;
+    bool down;
+};
+
+/* The longest that the references j, j + stride, .. before `end` begin with. */
+static struct run run_at(const struct batch *b, u32 j, u32 end, u32 stride, u32 size)
+{
+    struct run r = {.first = b->addr[j], .n = 1};
+    const u64 page = page_of(r.first);
+    r.down = j + stride < end && b->addr[j + stride] < r.first;
+    const u64 step = r.down ? 0 - (u64)size : size;
+    if (page_of(r.first + size - 1) != page)
+        return r;
+    for (u32 k = j + stride; k < end && b->ref[k] == b->ref[j]; k += stride, r.n++)
+        if (b->addr[k] != b->addr[k - stride] + step || page_of(b->addr[k]) != page ||
+            page_of(b->addr[k] + size - 1) != page)
+            break;
+    return r;
+}
+
+/* The first n of a run. */
+static void put_run(struct spans *s, struct span x, const struct run *r, u32 n, u32 size)
+{
+    x.address = r->first;
+    if (n == 1) {
+        put_ref(s, x, size);
+        return;
+    }
+    if (r->down)
+        x.address -= (u64)(n - 1) * size;
+    x.bytes = n * size;
+    x.element = size;
+    s->loads += x.kind != REF_STORE ? n : 0;
+    s->stores += x.kind != REF_LOAD ? n : 0;
+    put(s, x);
+}
+
+/* What a rep instruction does from reference j on, as far as it makes spans; how many references that were. Those of a pair take
+ * turns. As long as no load comes to what was stored since the first of them, it is the same if all loads come first. */
+static u32 put_rep(struct spans *s, const struct events *e, u32 j, u32 end, u64 time)
+{
+    const struct batch *b = e->batch;
+    const struct ref *r = &e->table->refs.v[b->ref[j]];
+    const u32 stride = r->flags & REF_PAIRED && j + 1 < end ? 2 : 1;
+    struct run run[2];
+    u32 n = UINT32_MAX;
+    for (u32 k = 0; k < stride; k++) {
+        run[k] = run_at(b, j + k, end, stride, r[k].size);
+        n = MIN(n, run[k].n);
+    }
+    u64 apart = stride == 2 ? distance(run[0].first, run[1].first) / r->size : 0;
+    if (stride == 2 && run[0].first != run[1].first)
+        n = (u32)MIN((u64)n, MAX(apart, 1ul));
+    for (u32 k = 0; k < stride; k++)
+        put_run(s, (struct span){.time = time, .ref = b->ref[j + k], .kind = r[k].kind}, &run[k], n,
+                r[k].size);
+    return n * stride;
+}
+
+/* -- Records ------------------------------------------------------------------------------------ */
+
+static u32 put_one(struct spans *s, const struct events *e, u32 j, u64 time)
+{
+    const struct batch *b = e->batch;
+    u32 id = b->ref[j], size = 0;
+    if (id & BATCH_ODD) {
+        size = b->odd[id & ~BATCH_ODD].size;
+        id = b->odd[id & ~BATCH_ODD].ref;
+    }
+    const struct ref *r = &e->table->refs.v[id];
+    put_ref(s, (struct span){.address = b->addr[j], .time = time, .ref = id, .kind = r->kind},
+            size ? size : r->size);
+    return 1;
+}
+
+static const struct ref *ref_at(const struct events *e, u32 j)
+{
+    u32 id = e->batch->ref[j];
+    return &e->table->refs.v[id & BATCH_ODD ? e->batch->odd[id & ~BATCH_ODD].ref : id];
+}
+
+static void add_record(struct spans *s, const struct events *e, u32 i)
+{
+    const u32 end = e->batch->first[i + 1];
+    for (u32 j = e->batch->first[i]; j < end;) {
+        const struct ref *r = ref_at(e, j);
+        u64 time = s->insns + r->insn + 1;
+        j += r->op == REF_REP ? put_rep(s, e, j, end, time) : put_one(s, e, j, time);
+    }
+}
+
+void spans_add(struct spans *s, const struct events *e)
+{
+    struct ran r;
+    for (u32 i = 0; i < e->batch->n_records; i++) {
+        if (!events_ran(e, i, &r))
+            continue;
+        add_record(s, e, i);
+        if (!e->unfinished || i + 1 < e->batch->n_records)
+            s->insns += r.insns;
+    }
+}
