@@ -138,8 +138,8 @@ def small_buffers_and_hot_units():
 
 @case
 def references_that_fault_in_their_middle():
-    for name in ("gather_faults_in_the_middle", "rep_movs_faults_in_the_middle"):
-        compare_trace(record(name, build(name, ROOT / f"tests/programs/{name}.c")))
+    compare_trace(record("gather", build("gather", ROOT / "tests/programs/gather_faults_in_the_middle.c")))
+    compare_trace(record("faults", build("faults", HERE / "faults.c")))
 
 
 @case
@@ -152,7 +152,10 @@ def threads_read_what_others_wrote():
 
 @case
 def processes_have_memories_of_their_own():
-    trace = record("fork", "sh", "-c", "(echo a; echo b); echo c | cat")
+    # Rows sum up processes by file and offset, the model by pc: so all have the same files at the same addresses.
+    trace = WORK / "fork.gait"
+    subprocess.run(["setarch", "-R", GAIT, "record", "-o", trace, "--", "sh", "-c", "(echo a; echo b); echo c | (read x; echo $x)"],
+                   stdout=subprocess.DEVNULL, check=True)
     model = Model()
     processes = 0
     while subprocess.run([GAIT, "dump", "--process", str(processes), "-n", "1", trace], capture_output=True).returncode == 0:
@@ -187,7 +190,7 @@ def rows_of_functions_and_lines_are_sums():
     lines = {(r["store_line"], r["load_line"]): r for r in rows if (r["store_file"] or "").endswith("hand_over.c")
              and r["store_function"] == r["load_function"] == "work"}
     line = 1 + next(i for i, text in enumerate((HERE / "hand_over.c").read_text().splitlines()) if "words[i] +=" in text)
-    require(lines[line, line]["count"] >= 4 * 60 * 32 - 32, f"the loop's line reads what it wrote: {lines.get((line, line))}")
+    require(lines[line, line]["count"] >= 60 * 32 - 32, f"the loop's line reads what it wrote: {lines.get((line, line))}")
     crossing = analysis("deps", "--sort", "cross", trace)["pairs"]
     require([r["cross"] for r in crossing] == sorted((r["cross"] for r in crossing), reverse=True), "--sort cross: not in order")
 
