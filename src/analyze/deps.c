@@ -14,7 +14,7 @@ enum { DISTANCES = 65 }; /* 0, 1, 2 .. 3, 4 .. 7, ... */
 
 /* What is counted of loads; a load that depends on several stores has several dependences. */
 struct found {
-    u64 dependent, several;
+    u64 unwritten, several;
     u64 distance[DISTANCES], cross[DISTANCES]; /* dependences; of these, with a store of another thread */
 };
 
@@ -145,13 +145,16 @@ static u32 distance_class(u64 distance)
 static void count_load(struct deps_part *p, u32 load, u64 time, u32 thread, const struct writer *w,
                        u32 n)
 {
-    p->found.dependent += n > 0;
-    p->found.several += n > 1;
+    if (n != 1) {
+        p->found.unwritten += !n;
+        p->found.several += n > 1;
+    }
     for (u32 i = 0; i < n; i++) {
         u64 distance = time - w[i].time;
         bool cross = w[i].thread != thread;
         p->found.distance[distance_class(distance)]++;
-        p->found.cross[distance_class(distance)] += cross;
+        if (cross)
+            p->found.cross[distance_class(distance)]++;
         edges_count(&p->edges, w[i].ref, load, distance, cross);
     }
 }
@@ -169,20 +172,23 @@ static void take_piece(struct deps_part *p, struct deps_work *w, u32 part, const
 
 static void take_loads(struct deps_part *p, const struct deps_work *w, const struct span *x)
 {
-    for (u32 at = 0; at < x->bytes; at += x->element) {
-        u32 n = shadow_read(&p->shadow, x->address + at, x->element, p->writers);
+    const u32 element = x->element ? x->element : x->bytes;
+    for (u32 at = 0; at < x->bytes; at += element) {
+        u32 n = shadow_read(&p->shadow, x->address + at, element, p->writers);
         count_load(p, x->ref, p->time + x->time, w->thread, p->writers, n);
     }
 }
 
 static void take_span(struct deps_part *p, struct deps_work *w, u32 part, const struct span *x)
 {
-    const u32 ref = x->is_piece ? w->spans.pieces.v[x->ref].ref : x->ref;
-    if (x->is_piece)
+    const u32 kind = x->flags & SPAN_KIND;
+    const bool is_piece = x->flags & SPAN_PIECE;
+    const u32 ref = is_piece ? w->spans.pieces.v[x->ref].ref : x->ref;
+    if (is_piece)
         take_piece(p, w, part, x);
-    else if (x->kind != REF_STORE)
+    else if (kind != REF_STORE)
         take_loads(p, w, x);
-    if (x->kind != REF_LOAD)
+    if (kind != REF_LOAD)
         shadow_write(&p->shadow, x->address, x->bytes,
                      (struct writer){p->time + x->time, ref, w->thread});
 }
@@ -225,7 +231,7 @@ static void deps_take(void *memory, void *work, u32 part)
 
 static void add_found(struct found *to, const struct found *from)
 {
-    to->dependent += from->dependent;
+    to->unwritten += from->unwritten;
     to->several += from->several;
     for (u32 k = 0; k < DISTANCES; k++) {
         to->distance[k] += from->distance[k];
@@ -273,9 +279,9 @@ static void add_total(const struct deps *d, struct result *r)
     fact_count(t, "instructions", NULL, d->insns);
     fact_count(t, "stores", "references that write", d->stores);
     fact_count(t, "loads", "references that read", d->loads);
-    fact_count(t, "dependent", "... what a store wrote", d->found.dependent);
+    fact_count(t, "dependent", "... what a store wrote", d->loads - d->found.unwritten);
     fact_count(t, "several", "... what several stores wrote", d->found.several);
-    fact_count(t, "unwritten", "... what no store wrote", d->loads - d->found.dependent);
+    fact_count(t, "unwritten", "... what no store wrote", d->found.unwritten);
     fact_count(t, "dependences", "dependences of loads on stores", n.count);
     fact_count(t, "cross", "... on stores of other threads", n.cross);
     fact_percent(t, "cross_share", "... of all", n.cross, n.count);

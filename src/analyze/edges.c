@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Edges in a hash table, behind a guess: a load mostly reads what the same store wrote the last time. */
+/* Edges in a hash table. */
 #include "analyze/edges.h"
 #include "base/err.h"
 
@@ -9,7 +9,7 @@ enum { FIRST_SLOTS = 1024 };
 
 void depend_add(struct depend *to, const struct depend *from)
 {
-    to->least = !to->count || from->least < to->least ? from->least : to->least;
+    to->least = MIN(to->least, from->least);
     to->count += from->count;
     to->cross += from->cross;
     to->sum += from->sum;
@@ -41,25 +41,18 @@ static void double_slots(struct edges *x)
         *slot_of(x, x->all.v[i].store, x->all.v[i].load) = (u32)i + 1;
 }
 
-static u32 find_edge(struct edges *x, u32 store, u32 load)
+struct edge *edges_find(struct edges *x, u32 store, u32 load)
 {
     if (2 * x->all.n >= x->n_slots)
         double_slots(x);
     u32 *slot = slot_of(x, store, load);
     if (!*slot) {
-        vec_push(&x->all, ((struct edge){.store = store, .load = load}));
+        vec_push(&x->all, ((struct edge){store, load, DEPEND_NONE}));
         *slot = (u32)x->all.n;
     }
-    return *slot;
-}
-
-void edges_count(struct edges *x, u32 store, u32 load, u64 distance, bool cross)
-{
     vec_reach(&x->latest, load);
-    u32 *latest = &x->latest.v[load];
-    if (!*latest || x->all.v[*latest - 1].store != store)
-        *latest = find_edge(x, store, load);
-    depend_add(&x->all.v[*latest - 1].n, &(struct depend){1, cross, distance, distance});
+    x->latest.v[load] = *slot;
+    return &x->all.v[*slot - 1];
 }
 
 void edges_fini(struct edges *x)

@@ -31,7 +31,7 @@ void pairs_add(struct pairs *p, u32 process, u64 store, u64 load, const struct d
 
 struct depend pairs_total(const struct pairs *p)
 {
-    struct depend n = {0};
+    struct depend n = DEPEND_NONE;
     for (size_t i = 0; i < p->rows.n; i++)
         depend_add(&n, &p->rows.v[i].n);
     return n;

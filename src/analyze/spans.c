@@ -48,9 +48,10 @@ static u64 distance(u64 a, u64 b)
     return a > b ? a - b : b - a;
 }
 
-static void put(struct spans *s, struct span x)
+/* Room for a span that begins here. */
+static inline struct span *new_span(struct spans *s, u64 address)
 {
-    vec_push(&s->parts[part_of(s, page_of(x.address))].list, x);
+    return vec_grow(&s->parts[part_of(s, page_of(address))].list, 1);
 }
 
 /* -- References --------------------------------------------------------------------------------- */
@@ -63,19 +64,19 @@ static u32 in_page(u64 address, u32 size)
 
 static void put_piece(struct spans *s, struct span x)
 {
-    if (x.kind != REF_STORE) {
+    if (x.flags != REF_STORE) {
         vec_push(&s->pieces, ((struct piece){.ref = x.ref, .part = part_of(s, page_of(x.address))}));
         x.ref = (u32)s->pieces.n - 1;
-        x.is_piece = true;
+        x.flags |= SPAN_PIECE;
     }
-    put(s, x);
+    *new_span(s, x.address) = x;
 }
 
 static void put_crossing(struct spans *s, struct span x, u32 size)
 {
     struct crossing c = {.time = x.time, .ref = x.ref, .first = (u32)s->pieces.n};
     for (; size; size -= x.bytes, x.address += x.bytes) {
-        x.bytes = x.element = in_page(x.address, size);
+        x.bytes = (u16)in_page(x.address, size);
         put_piece(s, x);
     }
     c.n = (u32)s->pieces.n - c.first;
@@ -83,19 +84,20 @@ static void put_crossing(struct spans *s, struct span x, u32 size)
         vec_push(&s->crossings, c);
 }
 
-static void put_ref(struct spans *s, struct span x, u32 size)
+/* All of x but the bytes is known. */
+static inline void put_ref(struct spans *s, struct span x, u32 size)
 {
-    s->loads += x.kind != REF_STORE;
-    s->stores += x.kind != REF_LOAD;
-    if (in_page(x.address, size) < size) {
+    if (__builtin_expect(in_page(x.address, size) < size, 0)) {
         put_crossing(s, x, size);
         return;
     }
-    x.bytes = x.element = size;
-    put(s, x);
+    x.bytes = (u16)size;
+    *new_span(s, x.address) = x;
 }
 
 /* -- rep ---------------------------------------------------------------------------------------- */
+
+enum { RUN_ELEMENT = UINT8_MAX }; /* no string has such wide elements */
 
 /* References of one instruction, each beside the one before it, in one page. */
 struct run {
@@ -111,30 +113,13 @@ static struct run run_at(const struct batch *b, u32 j, u32 end, u32 stride, u32 
     const u64 page = page_of(r.first);
     r.down = j + stride < end && b->addr[j + stride] < r.first;
     const u64 step = r.down ? 0 - (u64)size : size;
-    if (page_of(r.first + size - 1) != page)
+    if (page_of(r.first + size - 1) != page || size > RUN_ELEMENT)
         return r;
     for (u32 k = j + stride; k < end && b->ref[k] == b->ref[j]; k += stride, r.n++)
         if (b->addr[k] != b->addr[k - stride] + step || page_of(b->addr[k]) != page ||
             page_of(b->addr[k] + size - 1) != page)
             break;
     return r;
-}
-
-/* The first n of a run. */
-static void put_run(struct spans *s, struct span x, const struct run *r, u32 n, u32 size)
-{
-    x.address = r->first;
-    if (n == 1) {
-        put_ref(s, x, size);
-        return;
-    }
-    if (r->down)
-        x.address -= (u64)(n - 1) * size;
-    x.bytes = n * size;
-    x.element = size;
-    s->loads += x.kind != REF_STORE ? n : 0;
-    s->stores += x.kind != REF_LOAD ? n : 0;
-    put(s, x);
 }
 
 /* What a rep instruction does from reference j on, as far as it makes spans; how many references that were. Those of a pair take
@@ -153,47 +138,42 @@ static u32 put_rep(struct spans *s, const struct events *e, u32 j, u32 end, u64 
     u64 apart = stride == 2 ? distance(run[0].first, run[1].first) / r->size : 0;
     if (stride == 2 && run[0].first != run[1].first)
         n = (u32)MIN((u64)n, MAX(apart, 1ul));
-    for (u32 k = 0; k < stride; k++)
-        put_run(s, (struct span){.time = time, .ref = b->ref[j + k], .kind = r[k].kind}, &run[k], n,
-                r[k].size);
+    for (u32 k = 0; k < stride; k++) {
+        u64 lowest = run[k].first - (run[k].down ? (n - 1) * (u64)r[k].size : 0);
+        put_ref(s, (struct span){lowest, time, b->ref[j + k], 0, n > 1 ? (u8)r[k].size : 0, r[k].kind},
+                n * r[k].size);
+    }
     return n * stride;
 }
 
 /* -- Records ------------------------------------------------------------------------------------ */
 
-static u32 put_one(struct spans *s, const struct events *e, u32 j, u64 time)
+static inline void add_record(struct spans *s, const struct events *e, u32 i)
 {
     const struct batch *b = e->batch;
-    u32 id = b->ref[j], size = 0;
-    if (id & BATCH_ODD) {
-        size = b->odd[id & ~BATCH_ODD].size;
-        id = b->odd[id & ~BATCH_ODD].ref;
-    }
-    const struct ref *r = &e->table->refs.v[id];
-    put_ref(s, (struct span){.address = b->addr[j], .time = time, .ref = id, .kind = r->kind},
-            size ? size : r->size);
-    return 1;
-}
-
-static const struct ref *ref_at(const struct events *e, u32 j)
-{
-    u32 id = e->batch->ref[j];
-    return &e->table->refs.v[id & BATCH_ODD ? e->batch->odd[id & ~BATCH_ODD].ref : id];
-}
-
-static void add_record(struct spans *s, const struct events *e, u32 i)
-{
-    const u32 end = e->batch->first[i + 1];
-    for (u32 j = e->batch->first[i]; j < end;) {
-        const struct ref *r = ref_at(e, j);
+    const u32 end = b->first[i + 1];
+    for (u32 j = b->first[i]; j < end;) {
+        u32 id = b->ref[j], size = 0;
+        if (__builtin_expect(id & BATCH_ODD, 0)) {
+            size = b->odd[id & ~BATCH_ODD].size;
+            id = b->odd[id & ~BATCH_ODD].ref;
+        }
+        const struct ref *r = &e->table->refs.v[id];
         u64 time = s->insns + r->insn + 1;
-        j += r->op == REF_REP ? put_rep(s, e, j, end, time) : put_one(s, e, j, time);
+        if (__builtin_expect(r->op == REF_REP, 0)) {
+            j += put_rep(s, e, j, end, time);
+        } else {
+            put_ref(s, (struct span){b->addr[j], time, id, 0, 0, r->kind}, size ? size : r->size);
+            j++;
+        }
     }
 }
 
 void spans_add(struct spans *s, const struct events *e)
 {
     struct ran r;
+    s->loads += e->batch->loads + e->batch->modifies;
+    s->stores += e->batch->stores + e->batch->modifies;
     for (u32 i = 0; i < e->batch->n_records; i++) {
         if (!events_ran(e, i, &r))
             continue;

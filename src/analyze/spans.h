@@ -10,13 +10,18 @@
 #include "analyze/shadow.h"
 #include "decode/decode.h"
 
+enum {
+    SPAN_KIND = 3,  /* enum ref_kind */
+    SPAN_PIECE = 4, /* `ref` is the number of a piece */
+};
+
 struct span {
     u64 address;
     u64 time; /* instructions of the work up to its own, that included */
-    u32 ref;  /* of the unit table; of a piece, its number */
-    u32 bytes : 12, element : 12; /* so many references as there are elements in it */
-    u32 kind : 2;                 /* enum ref_kind */
-    u32 is_piece : 1;
+    u32 ref;  /* of the unit table */
+    u16 bytes;
+    u8 element; /* references of so many bytes, one beside the other; 0: one of all */
+    u8 flags;
 };
 
 /* A load that crosses pages: its pieces. */
