@@ -32,7 +32,7 @@ struct plan_turn {
 struct plan {
     const char *name;
     u32 orders, memories;
-    u32 nap; /* taking a work takes so many microseconds, now and then */
+    u32 nap, each; /* one work of so many takes so many microseconds to be taken */
     struct {
         VEC(struct plan_turn) turns;
         u64 batches;
@@ -66,14 +66,14 @@ static const char *const wrong_names[] = {
 
 struct study {
     bool takes;
-    u32 parts;     /* at most; 0: as many as workers */
+    u32 parts; /* at most; 0: as many as workers */
     u32 n_parts;
-    u32 nap;
-    u32 alone;            /* atomic */
-    u32 taking[WORKERS];  /* atomic */
-    u64 next[ORDERS][WORKERS]; /* the batch that comes next in an order, by part */
-    u64 added, made, merged, ended, naps; /* `added`: the sum of the numbers + 1 of all batches that were merged */
-    u64 wrong[WRONG_LIMIT]; /* atomic */
+    u32 nap, each;
+    u32 alone;                      /* atomic */
+    u32 taking[WORKERS];            /* atomic */
+    u64 next[ORDERS][WORKERS];      /* the batch that comes next in an order, by part */
+    u64 added, made, merged, ended; /* `added`: the sum of the numbers + 1 of all batches that were merged */
+    u64 wrong[WRONG_LIMIT];         /* atomic */
 };
 
 struct memory {
@@ -188,7 +188,7 @@ static void take(void *memory, void *work, u32 part)
     for (size_t i = 0; i < w->batches.n; i++)
         if (w->batches.v[i] != s->next[m->order][part]++)
             wrong(s, WRONG_order);
-    if (s->nap && w->batches.v[0] % 64 == part)
+    if (s->nap && w->batches.v[0] % s->each == part)
         usleep(s->nap);
     __atomic_fetch_add(&w->taken, 1, __ATOMIC_RELEASE);
     leave(&s->taking[part]);
@@ -314,7 +314,7 @@ static const char *doing; /* for the guard */
 static void run(const struct plan *p, u32 workers, bool counts_only)
 {
     static const struct analysis *const chosen[] = {&counter, &taker, &taker};
-    struct study study[] = {{0}, {.takes = true, .nap = p->nap}, {.takes = true, .parts = 1}};
+    struct study study[] = {{0}, {.takes = true, .nap = p->nap, .each = p->each}, {.takes = true, .parts = 1}};
     void *studies[] = {&study[0], &study[1], &study[2]};
     const u32 n = counts_only ? 1 : 3;
     struct group group[ORDERS] = {0};
@@ -380,7 +380,7 @@ static void test_one_order(void)
 static void test_many_orders(void)
 {
     struct plan p = {.name = "three orders at once, of three memories each", .orders = ORDERS,
-                     .memories = MEMORIES, .nap = 20};
+                     .memories = MEMORIES, .nap = 20, .each = 64};
     for (u32 i = 0; i < 900; i++)
         add_turn(&p, (u32)rnd(ORDERS), any_turn());
     run_all(&p);
@@ -397,7 +397,8 @@ static void test_nothing(void)
 /* More works than a turn has room for; those behind it wait, too many of them. */
 static void test_many_works(void)
 {
-    struct plan p = {.name = "more works than there is room for, taken slowly", .orders = 1, .memories = 2, .nap = 200};
+    struct plan p = {.name = "more works than there is room for, taken slowly", .orders = 1, .memories = 2,
+                     .nap = 20000, .each = 2048};
     for (u32 i = 0; i < 10; i++)
         add_turn(&p, 0, (struct plan_turn){.batches = i % 3 ? 700 : 3000, .refs = 4096, .slow = i % 3 ? 0 : 20000});
     run_all(&p);
