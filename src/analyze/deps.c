@@ -15,7 +15,8 @@ enum { DISTANCES = 65 }; /* 0, 1, 2 .. 3, 4 .. 7, ... */
 /* What is counted of loads; a load that depends on several stores has several dependences. */
 struct found {
     u64 unwritten, several;
-    u64 distance[DISTANCES], cross[DISTANCES]; /* dependences; of these, with a store of another thread */
+    u64 distance[DISTANCES],
+        cross[DISTANCES]; /* dependences; of these, with a store of another thread */
 };
 
 struct deps {
@@ -31,7 +32,8 @@ struct deps_part {
     struct shadow shadow;
     struct edges edges;
     struct found found;
-    struct writer writers[SHADOW_PAGE]; /* of one load */
+    struct writer writers[SHADOW_PAGE]; /* of one load, in one page */
+    VEC(struct writer) joined;          /* ... in all its pages */
 };
 
 struct deps_memory {
@@ -193,24 +195,27 @@ static void take_span(struct deps_part *p, struct deps_work *w, u32 part, const 
                      (struct writer){p->time + x->time, ref, w->thread});
 }
 
-/* Loads that cross pages, when all parts have looked at their pieces. The same store may have crossed there too. */
+static void join_writers(struct deps_part *p, const struct writer *w, u32 n)
+{
+    const size_t before = p->joined.n; /* those of one page differ */
+    for (u32 i = 0; i < n; i++) {
+        size_t same = 0;
+        while (same < before && p->joined.v[same].time != w[i].time)
+            same++;
+        if (same == before)
+            vec_push(&p->joined, w[i]);
+    }
+}
+
+/* A load that crosses pages, when all parts have looked at their pieces. The same store may have crossed there too. */
 static void count_crossing(struct deps_part *p, const struct deps_work *w, const struct crossing *c)
 {
-    VEC(struct writer) all = {0};
+    p->joined.n = 0;
     for (u32 i = c->first; i < c->first + c->n; i++) {
         const struct piece *piece = &w->spans.pieces.v[i];
-        const struct writer *found = w->spans.parts[piece->part].found.v + piece->first;
-        size_t before = all.n;
-        for (u32 k = 0; k < piece->n; k++) {
-            size_t same = 0;
-            while (same < before && all.v[same].time != found[k].time)
-                same++;
-            if (same == before)
-                vec_push(&all, found[k]);
-        }
+        join_writers(p, w->spans.parts[piece->part].found.v + piece->first, piece->n);
     }
-    count_load(p, c->ref, p->time + c->time, w->thread, all.v, (u32)all.n);
-    vec_fini(&all);
+    count_load(p, c->ref, p->time + c->time, w->thread, p->joined.v, (u32)p->joined.n);
 }
 
 static void deps_take(void *memory, void *work, u32 part)
@@ -265,6 +270,7 @@ static void deps_end(void *memory)
             pairs_add(&d->pairs, m->number, pc[x->store], pc[x->load], &x->n);
         }
         edges_fini(&p->edges);
+        vec_fini(&p->joined);
         shadow_fini(&p->shadow);
     }
     free(pc);
@@ -314,13 +320,15 @@ static void deps_finish(void *deps, struct sources *s, struct result *r)
 {
     struct deps *d = deps;
     add_total(d, r);
-    pairs_table(&d->pairs, s, result_table(r, TABLE_rows, "pairs", "from which store to which load"));
+    pairs_table(&d->pairs, s,
+                result_table(r, TABLE_rows, "pairs", "from which store to which load"));
     add_distances(&d->found, pairs_total(&d->pairs).count, r);
 }
 
 static const struct analysis_option options[] = {
     {"by", "function|line|instruction", "what a row stands for: all pairs of two of these"},
-    {"sort", "count|cross", "which pairs come first: the most dependences, or the most across threads"},
+    {"sort", "count|cross",
+     "which pairs come first: the most dependences, or the most across threads"},
     {0},
 };
 

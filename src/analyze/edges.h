@@ -21,8 +21,8 @@ struct edge {
 
 struct edges {
     VEC(struct edge) all;
-    u32 *slots; /* a hash table: number of an edge + 1; 0: free */
-    u64 n_slots; /* a power of two, or 0 */
+    u32 *slots;      /* a hash table: number of an edge + 1; 0: free */
+    u64 n_slots;     /* a power of two, or 0 */
     VEC(u32) latest; /* by load: the edge that was counted last + 1 */
 };
 
@@ -36,7 +36,8 @@ void edges_fini(struct edges *x);
 /* A load mostly reads what the same store wrote the last time. */
 static inline void edges_count(struct edges *x, u32 store, u32 load, u64 distance, bool cross)
 {
-    struct edge *e = load < x->latest.n && x->latest.v[load] ? &x->all.v[x->latest.v[load] - 1] : NULL;
+    struct edge *e =
+        load < x->latest.n && x->latest.v[load] ? &x->all.v[x->latest.v[load] - 1] : NULL;
     if (!e || e->store != store)
         e = edges_find(x, store, load);
     e->n.least = distance < e->n.least ? distance : e->n.least;

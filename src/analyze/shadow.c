@@ -142,7 +142,8 @@ static u32 read_apart(const struct shadow *s, const struct shadow_page *page, u3
     u32 n = 0;
     for (; at < end; at++) {
         struct writer w = page->grain[at / SHADOW_GRAIN];
-        n = find_writer(found, n, w.time == DIFFERENT ? s->bytes.v[w.ref].byte[at % SHADOW_GRAIN] : w);
+        n = find_writer(found, n,
+                        w.time == DIFFERENT ? s->bytes.v[w.ref].byte[at % SHADOW_GRAIN] : w);
     }
     return n;
 }

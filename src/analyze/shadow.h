@@ -36,9 +36,10 @@ struct shadow_slot {
 };
 
 struct shadow {
-    struct shadow_slot near[SHADOW_NEAR]; /* looked for lately, by number; pages that are not there too */
-    struct shadow_slot *slots;            /* all: a hash table; without a page: free */
-    u64 n_slots, n_pages;                 /* a power of two, or 0 */
+    struct shadow_slot
+        near[SHADOW_NEAR];     /* looked for lately, by number; pages that are not there too */
+    struct shadow_slot *slots; /* all: a hash table; without a page: free */
+    u64 n_slots, n_pages;      /* a power of two, or 0 */
     VEC(struct shadow_bytes) bytes;
     VEC(u32) unused; /* of these */
 };

@@ -65,7 +65,8 @@ static u32 in_page(u64 address, u32 size)
 static void put_piece(struct spans *s, struct span x)
 {
     if (x.flags != REF_STORE) {
-        vec_push(&s->pieces, ((struct piece){.ref = x.ref, .part = part_of(s, page_of(x.address))}));
+        vec_push(&s->pieces,
+                 ((struct piece){.ref = x.ref, .part = part_of(s, page_of(x.address))}));
         x.ref = (u32)s->pieces.n - 1;
         x.flags |= SPAN_PIECE;
     }
@@ -140,7 +141,8 @@ static u32 put_rep(struct spans *s, const struct events *e, u32 j, u32 end, u64 
         n = (u32)MIN((u64)n, MAX(apart, 1ul));
     for (u32 k = 0; k < stride; k++) {
         u64 lowest = run[k].first - (run[k].down ? (n - 1) * (u64)r[k].size : 0);
-        put_ref(s, (struct span){lowest, time, b->ref[j + k], 0, n > 1 ? (u8)r[k].size : 0, r[k].kind},
+        put_ref(s,
+                (struct span){lowest, time, b->ref[j + k], 0, n > 1 ? (u8)r[k].size : 0, r[k].kind},
                 n * r[k].size);
     }
     return n * stride;

@@ -69,11 +69,12 @@ struct study {
     u32 parts; /* at most; 0: as many as workers */
     u32 n_parts;
     u32 nap, each;
-    u32 alone;                      /* atomic */
-    u32 taking[WORKERS];            /* atomic */
-    u64 next[ORDERS][WORKERS];      /* the batch that comes next in an order, by part */
-    u64 added, made, merged, ended; /* `added`: the sum of the numbers + 1 of all batches that were merged */
-    u64 wrong[WRONG_LIMIT];         /* atomic */
+    u32 alone;                 /* atomic */
+    u32 taking[WORKERS];       /* atomic */
+    u64 next[ORDERS][WORKERS]; /* the batch that comes next in an order, by part */
+    u64 added, made, merged,
+        ended; /* `added`: the sum of the numbers + 1 of all batches that were merged */
+    u64 wrong[WRONG_LIMIT]; /* atomic */
 };
 
 struct memory {
@@ -265,7 +266,8 @@ static void *group_main(void *group)
 {
     struct group *g = group;
     struct batch *b = calloc(1, sizeof *b);
-    for (u64 i; (i = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) < g->plan->order[g->number].turns.n;)
+    for (u64 i; (i = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) <
+                g->plan->order[g->number].turns.n;)
         run_turn(g, b, i);
     free(b);
     return NULL;
@@ -297,12 +299,13 @@ static void check_study(const struct study *s, const struct plan *p, u32 workers
         u64 n = p->order[o].batches;
         sum += n * (n + 1) / 2;
         for (u32 k = 0; s->takes && k < s->n_parts; k++)
-            CHECK_CASE(s->next[o][k] == n, "%s, %u threads: part %u took %lu of %lu", p->name, workers, k,
-                       (unsigned long)s->next[o][k], (unsigned long)n);
+            CHECK_CASE(s->next[o][k] == n, "%s, %u threads: part %u took %lu of %lu", p->name,
+                       workers, k, (unsigned long)s->next[o][k], (unsigned long)n);
     }
-    CHECK_CASE(s->added == sum, "%s, %u threads: what was added was not merged once", p->name, workers);
-    CHECK_CASE(s->made == s->merged && s->made > 0, "%s, %u threads: %lu works made, %lu merged", p->name,
-               workers, (unsigned long)s->made, (unsigned long)s->merged);
+    CHECK_CASE(s->added == sum, "%s, %u threads: what was added was not merged once", p->name,
+               workers);
+    CHECK_CASE(s->made == s->merged && s->made > 0, "%s, %u threads: %lu works made, %lu merged",
+               p->name, workers, (unsigned long)s->made, (unsigned long)s->merged);
     CHECK(s->ended == p->orders * p->memories);
     for (u32 i = 0; i < WRONG_LIMIT; i++)
         CHECK_CASE(!s->wrong[i], "%s, %u threads: %s", p->name, workers, wrong_names[i]);
@@ -314,7 +317,8 @@ static const char *doing; /* for the guard */
 static void run(const struct plan *p, u32 workers, bool counts_only)
 {
     static const struct analysis *const chosen[] = {&counter, &taker, &taker};
-    struct study study[] = {{0}, {.takes = true, .nap = p->nap, .each = p->each}, {.takes = true, .parts = 1}};
+    struct study study[] = {
+        {0}, {.takes = true, .nap = p->nap, .each = p->each}, {.takes = true, .parts = 1}};
     void *studies[] = {&study[0], &study[1], &study[2]};
     const u32 n = counts_only ? 1 : 3;
     struct group group[ORDERS] = {0};
@@ -354,7 +358,8 @@ static void on_alarm(int sig)
 {
     (void)sig;
     static const char head[] = "test_pipeline: nothing has ended for a long time: ";
-    if (write(2, head, sizeof head - 1) < 0 || write(2, doing, strlen(doing)) < 0 || write(2, "\n", 1) < 0)
+    if (write(2, head, sizeof head - 1) < 0 || write(2, doing, strlen(doing)) < 0 ||
+        write(2, "\n", 1) < 0)
         _exit(2);
     _exit(1);
 }
@@ -379,8 +384,11 @@ static void test_one_order(void)
 
 static void test_many_orders(void)
 {
-    struct plan p = {.name = "three orders at once, of three memories each", .orders = ORDERS,
-                     .memories = MEMORIES, .nap = 20, .each = 64};
+    struct plan p = {.name = "three orders at once, of three memories each",
+                     .orders = ORDERS,
+                     .memories = MEMORIES,
+                     .nap = 20,
+                     .each = 64};
     for (u32 i = 0; i < 900; i++)
         add_turn(&p, (u32)rnd(ORDERS), any_turn());
     run_all(&p);
@@ -397,10 +405,15 @@ static void test_nothing(void)
 /* More works than a turn has room for; those behind it wait, too many of them. */
 static void test_many_works(void)
 {
-    struct plan p = {.name = "more works than there is room for, taken slowly", .orders = 1, .memories = 2,
-                     .nap = 20000, .each = 2048};
+    struct plan p = {.name = "more works than there is room for, taken slowly",
+                     .orders = 1,
+                     .memories = 2,
+                     .nap = 20000,
+                     .each = 2048};
     for (u32 i = 0; i < 10; i++)
-        add_turn(&p, 0, (struct plan_turn){.batches = i % 3 ? 700 : 3000, .refs = 4096, .slow = i % 3 ? 0 : 20000});
+        add_turn(&p, 0,
+                 (struct plan_turn){
+                     .batches = i % 3 ? 700 : 3000, .refs = 4096, .slow = i % 3 ? 0 : 20000});
     run_all(&p);
 }
 
@@ -409,7 +422,9 @@ static void test_late_turns(void)
 {
     struct plan p = {.name = "turns that are opened late", .orders = 1, .memories = 1};
     for (u32 i = 0; i < 400; i++)
-        add_turn(&p, 0, (struct plan_turn){.batches = i % 2, .refs = 1, .late = i % 100 == 50 ? 30000 : 0});
+        add_turn(
+            &p, 0,
+            (struct plan_turn){.batches = i % 2, .refs = 1, .late = i % 100 == 50 ? 30000 : 0});
     run_all(&p);
 }
 
