@@ -112,6 +112,8 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- cache tests/cache/run.py \
 	    -- mix tests/mix/run.py \
 	    -- branches tests/branches/run.py \
+	    -- deps tests/deps/run.py \
+	    -- analyze tests/analyze/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

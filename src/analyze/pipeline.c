@@ -28,7 +28,8 @@ struct work {
 };
 
 struct turn {
-    u64 open;     /* its number + 1; 0: free; atomic */
+    u64 gone;     /* turns that were here and that all lanes have left: so it is turn gone * TURNS + its place that comes next; atomic */
+    u64 open;     /* its number + 1; 0: it has not come yet; atomic */
     u64 produced; /* works so far; atomic */
     u32 done;     /* there will be no more; atomic */
     u32 lanes;    /* that have yet to leave it; atomic */
@@ -226,8 +227,10 @@ static void take_work(struct pipe_order *o, u32 lane, struct work *w)
 
 static void leave_turn(struct turn *t)
 {
-    if (!__atomic_sub_fetch(&t->lanes, 1, __ATOMIC_ACQ_REL))
-        store_release(&t->open, 0);
+    if (__atomic_sub_fetch(&t->lanes, 1, __ATOMIC_ACQ_REL))
+        return;
+    store_relaxed(&t->open, 0);
+    store_release(&t->gone, t->gone + 1);
 }
 
 /* With its lock held: all that there is. */
@@ -305,7 +308,7 @@ struct stretch *pipeline_open(struct pipe_memory *m, u64 turn, u32 thread)
                                 __ATOMIC_RELAXED);
     if (!p->n_lanes)
         return s;
-    while (load_acquire(&s->turn->open))
+    while (load_acquire(&s->turn->gone) != turn / TURNS) /* an earlier turn may yet come here, if its thread is late */
         pause_a_while(s);
     store_relaxed(&s->turn->produced, 0);
     store_relaxed(&s->turn->done, 0);

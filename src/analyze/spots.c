@@ -2,6 +2,7 @@
 /* Instructions, sorted by where they are, then by what they weigh. */
 #include "analyze/spots.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +16,19 @@ struct row {
     u64 count[SPOT_COUNTS];
 };
 
-int spots_by(struct spots *s, const char *value, struct err *e)
+int by_read(enum by *by, const char *value, struct err *e)
 {
     for (u32 i = 0; i < ARRAY_LEN(by_names); i++)
         if (!strcmp(value, by_names[i])) {
-            s->by = i;
+            *by = i;
             return 0;
         }
     return err_set(e, "is one of function, line, instruction, not %s", value);
+}
+
+int spots_by(struct spots *s, const char *value, struct err *e)
+{
+    return by_read(&s->by, value, e);
 }
 
 void spots_add(struct spots *s, u32 process, u64 pc, const u64 *count)
@@ -66,10 +72,8 @@ static const char *module_of(const struct source *s)
     return s->module ? s->module->path : NULL;
 }
 
-static int by_place(const void *a, const void *b, void *by)
+int by_compare(enum by which, const struct source *x, const struct source *y)
 {
-    const struct source *x = &((const struct row *)a)->place, *y = &((const struct row *)b)->place;
-    const enum by which = *(const enum by *)by;
     int order = compare_texts(module_of(x), module_of(y));
     if (!order)
         order = compare_texts(x->at.function, y->at.function);
@@ -80,6 +84,12 @@ static int by_place(const void *a, const void *b, void *by)
     if (!order && (which == BY_instruction || (!x->at.function && !x->module)))
         order = x->offset < y->offset ? -1 : x->offset > y->offset;
     return order;
+}
+
+static int by_place(const void *a, const void *b, void *by)
+{
+    const struct row *x = a, *y = b;
+    return by_compare(*(const enum by *)by, &x->place, &y->place);
 }
 
 static int by_weight(const void *a, const void *b, void *by)
@@ -112,32 +122,44 @@ static u64 weigh(const struct row *x, u64 weight)
 
 /* -- The table ---------------------------------------------------------------------------------- */
 
-static void add_columns(const struct spots *s, struct table *t)
+static void add_column(struct table *t, enum cell_type type, const char *prefix, const char *name)
 {
-    if (s->by == BY_line) {
-        table_add_column(t, CELL_text, "file", NULL);
-        table_add_column(t, CELL_count, "line", NULL);
+    char text[64];
+    snprintf(text, sizeof text, "%s%s", prefix, name);
+    table_add_column(t, type, text, NULL);
+}
+
+void by_columns(enum by by, const char *prefix, struct table *t)
+{
+    if (by == BY_line) {
+        add_column(t, CELL_text, prefix, "file");
+        add_column(t, CELL_count, prefix, "line");
     }
-    if (s->by == BY_instruction)
-        table_add_column(t, CELL_address, "offset", NULL);
-    table_add_column(t, CELL_text, "function", NULL);
-    table_add_column(t, CELL_text, "module", NULL);
+    if (by == BY_instruction)
+        add_column(t, CELL_address, prefix, "offset");
+    add_column(t, CELL_text, prefix, "function");
+    add_column(t, CELL_text, prefix, "module");
+}
+
+union cell *by_cells(enum by by, const struct source *p, struct result *r, union cell *c)
+{
+    if (by == BY_line) {
+        (c++)->text = result_text(r, p->at.file);
+        (c++)->count = p->at.line;
+    }
+    if (by == BY_instruction)
+        (c++)->count = p->offset;
+    (c++)->text = result_text(r, p->at.function);
+    (c++)->text = result_text(r, module_of(p));
+    return c;
 }
 
 static void add_row(const struct spots *s, const struct row *x, struct table *t)
 {
     union cell *c = table_cells(t);
-    const struct source *p = &x->place;
     for (u32 i = 0; i < s->n_counts; i++)
         (c++)->count = x->count[i];
-    if (s->by == BY_line) {
-        (c++)->text = result_text(t->result, p->at.file);
-        (c++)->count = p->at.line;
-    }
-    if (s->by == BY_instruction)
-        (c++)->count = p->offset;
-    (c++)->text = result_text(t->result, p->at.function);
-    c->text = result_text(t->result, module_of(p));
+    by_cells(s->by, &x->place, t->result, c);
 }
 
 void spots_table(struct spots *s, struct sources *sources, u64 weight, struct table *t)
@@ -162,7 +184,7 @@ void spots_table(struct spots *s, struct sources *sources, u64 weight, struct ta
         rows.v[i].weight = weigh(&rows.v[i], weight);
     if (kept)
         qsort_r(rows.v, kept, sizeof *rows.v, by_weight, &s->by);
-    add_columns(s, t);
+    by_columns(s->by, "", t);
     for (size_t i = 0; i < kept; i++)
         add_row(s, &rows.v[i], t);
     vec_fini(&rows);

@@ -7,7 +7,16 @@
 #include "analyze/sources.h"
 #include "base/err.h"
 
+/* What a row stands for: all instructions of a function, or of a line, or one. */
 enum by { BY_function, BY_line, BY_instruction };
+
+/* The value of an option `by`; -1 with the rest of a sentence. */
+int by_read(enum by *by, const char *value, struct err *e);
+/* The order of places; 0 if they are in the same row. */
+int by_compare(enum by by, const struct source *x, const struct source *y);
+/* Columns for a place, whose names begin with `prefix`, and its cells: where the next one is. */
+void by_columns(enum by by, const char *prefix, struct table *t);
+union cell *by_cells(enum by by, const struct source *p, struct result *r, union cell *c);
 
 enum { SPOT_COUNTS = 16 };
 
@@ -23,7 +32,6 @@ struct spots {
     VEC(struct spot) rows;
 };
 
-/* The value of an option `by`; -1 with the rest of a sentence. */
 int spots_by(struct spots *s, const char *value, struct err *e);
 /* Add to an instruction; the same may come many times. */
 void spots_add(struct spots *s, u32 process, u64 pc, const u64 *count);

@@ -36,8 +36,10 @@ static void add_analyses(struct session *s, char *names)
 static void set_option(struct session *s, u32 i, const char *option, const char *value)
 {
     struct err e;
+    const char *name = s->analyses[i]->name;
+    bool own = !strcmp(s->command, name);
     if (s->analyses[i]->set(s->studies[i], option, value, &e))
-        die_usage("%s: --%s %s", s->analyses[i]->name, option, e.text);
+        die_usage("%s: %s%s%s %s", s->command, own ? "--" : name, own ? "" : ".", option, e.text);
 }
 
 static const struct analysis_option *find_option(const struct analysis *a, const char *name)
