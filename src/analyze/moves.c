@@ -135,10 +135,31 @@ static void run_refs(struct moves *m, const struct stack_script *s, const struct
     }
 }
 
+/* A record that earlier batches have begun goes on: the last instruction that they have shown is not over yet. */
+static void go_on(struct moves *m, const struct stack_script *s, const struct events *e, u32 unit,
+                  const u8 *slots)
+{
+    const struct unit *u = &e->table->units.v[unit];
+    const u32 insn = e->shown && e->shown <= u->n_insns ? e->shown - 1 : 0;
+    u64 rsp = m->now.rsp;
+    m->insns_done = m->steps_done = 0;
+    for (; m->steps_done < s->n && s->step[m->steps_done].end <= insn; m->steps_done++) {
+        const struct stack_step *step = &s->step[m->steps_done];
+        m->insns_done = step->end;
+        rsp = carried_term(&m->now, slots, step->term) + step->disp;
+    }
+    if (!m->begun) {
+        begin(m, e->table->insns.v[u->insn0 + insn].pc);
+        m->rsp = rsp;
+    }
+}
+
 /* Any other record, or the part of it that this batch has. */
 static void run_any(struct moves *m, const struct stack_script *s, const struct events *e, u32 i,
-                    const u8 *slots, u32 insns)
+                    u32 unit, const u8 *slots, u32 insns)
 {
+    if (e->continues && !i)
+        go_on(m, s, e, unit, slots);
     run_refs(m, s, e->batch, i, slots, insns);
     if (e->unfinished && i + 1 == e->batch->n_records)
         return;
@@ -158,7 +179,7 @@ static void add_exit(struct moves *m, const struct events *e, u32 i, const u8 *s
     if (s->plain && !begun && !goes_on)
         run_plain(m, s, slots);
     else
-        run_any(m, s, e, i, slots, x->insns);
+        run_any(m, s, e, i, x->unit, slots, x->insns);
     if (!goes_on)
         m->now.rsp = carried_rsp(&m->now, x, slots);
 }
@@ -174,7 +195,7 @@ static void add_partial(struct moves *m, const struct events *e, u32 i, const u8
     struct stack_script *s = stack_script_partial(e->table, r.unit, r.insns, (u8)n);
     if (!e->continues || i)
         arrive(m, e->table->units.v[r.unit].pc);
-    run_any(m, s, e, i, slots + 8, r.insns);
+    run_any(m, s, e, i, r.unit, slots + 8, r.insns);
     free(s);
     if (!e->unfinished || i + 1 < b->n_records)
         m->now.rsp = carried_term(&m->now, slots + 8, (u8)n);
