@@ -8,6 +8,9 @@
 
 enum { LEAST = 3 /* items of a run */, PATIENCE = 4 /* windows that an unordered run is waited for */ };
 
+/* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
+#define BY_LEVEL static inline __attribute__((always_inline))
+
 static void put_item(struct detector *x, u32 l, const struct descriptor *d);
 
 void detector_init(struct detector *x, const struct detector_rules *rules, void *to)
@@ -27,17 +30,17 @@ void detector_fini(struct detector *x)
 
 /* -- Arrays of descriptors as deep as their level ----------------------------------------------- */
 
-static size_t run_size(u32 l)
+BY_LEVEL size_t run_size(u32 l)
 {
     return offsetof(struct detector_run, d) + descriptor_size(l + 1);
 }
 
-static struct descriptor *pooled(const struct detector_level *v, u32 l, u32 i)
+BY_LEVEL struct descriptor *pooled(const struct detector_level *v, u32 l, u32 i)
 {
     return (struct descriptor *)(v->pool + i * descriptor_size(l));
 }
 
-static struct detector_run *run_at(const struct detector_level *v, u32 l, u32 i)
+BY_LEVEL struct detector_run *run_at(const struct detector_level *v, u32 l, u32 i)
 {
     return (struct detector_run *)(v->runs + i * run_size(l));
 }
@@ -51,7 +54,7 @@ size_t detector_memory(const struct detector *x)
 }
 
 /* Most references of a program are made a few times: little is enough for them. */
-static void make_room(u8 **array, u32 n, u32 *room, size_t size)
+BY_LEVEL void make_room(u8 **array, u32 n, u32 *room, size_t size)
 {
     if (n < *room)
         return;
@@ -60,7 +63,7 @@ static void make_room(u8 **array, u32 n, u32 *room, size_t size)
     check(*array != NULL);
 }
 
-static void take_out(u8 *array, u32 *n, u32 i, size_t size)
+BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
 {
     memmove(array + i * size, array + (i + 1) * size, (--*n - i) * size);
 }
@@ -78,7 +81,7 @@ static struct detector_level *reach_level(struct detector *x, u32 l)
 /* -- Items -------------------------------------------------------------------------------------- */
 
 /* Items of level l that differ in their starts and places only. */
-static bool alike(const struct descriptor *a, const struct descriptor *b, u32 l)
+BY_LEVEL bool alike(const struct descriptor *a, const struct descriptor *b, u32 l)
 {
     return a->type == b->type && (!l || !memcmp(a->loop, b->loop, l * sizeof a->loop[0]));
 }
@@ -102,7 +105,7 @@ static void end_run(struct detector *x, u32 l, u32 i)
 
 /* -- Runs --------------------------------------------------------------------------------------- */
 
-static void go_on(struct detector *x, u32 l, u32 i, u64 place)
+BY_LEVEL void go_on(struct detector *x, u32 l, u32 i, u64 place)
 {
     struct detector_run *r = run_at(&x->levels[l], l, i);
     struct descriptor_loop *o = &r->d.loop[l];
@@ -113,14 +116,14 @@ static void go_on(struct detector *x, u32 l, u32 i, u64 place)
         end_run(x, l, i);
 }
 
-static bool is_expected(const struct detector *x, const struct detector_run *r,
+BY_LEVEL bool is_expected(const struct detector *x, const struct detector_run *r,
                         const struct descriptor *d, u32 l)
 {
     return r->next == d->start && (r->next_place == d->place || x->rules->unordered) &&
            alike(&r->d, d, l);
 }
 
-static bool join_run(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL bool join_run(struct detector *x, u32 l, const struct descriptor *d)
 {
     struct detector_level *v = &x->levels[l];
     for (u32 i = 0; i < v->n_runs; i++)
@@ -150,18 +153,18 @@ static u64 limit_of(const struct detector *x, u32 l, const struct detector_run *
     return UINT64_MAX;
 }
 
-static u64 patience(const struct detector *x, u32 l)
+BY_LEVEL u64 patience(const struct detector *x, u32 l)
 {
     return x->rules->unordered ? (l + 1) * PATIENCE * x->rules->window : 0;
 }
 
 /* Has its place passed? At higher levels an item comes only when it has ended. */
-static bool has_ended(const struct detector *x, const struct detector_run *r, u32 l)
+BY_LEVEL bool has_ended(const struct detector *x, const struct detector_run *r, u32 l)
 {
     return r->next_place + r->late + patience(x, l) <= x->place;
 }
 
-static void end_passed(struct detector *x, u32 l)
+BY_LEVEL void end_passed(struct detector *x, u32 l)
 {
     x->levels[l].changed = false;
     for (u32 i = 0; i < x->levels[l].n_runs;)
@@ -174,7 +177,8 @@ static void end_passed(struct detector *x, u32 l)
 /* From the bottom up, so that whatever ended below has come before anybody stops expecting it. */
 static void end_all_passed(struct detector *x)
 {
-    for (u32 l = 0; l < x->n_levels && (!l || x->levels[l].changed); l++)
+    end_passed(x, 0);
+    for (u32 l = 1; l < x->n_levels && x->levels[l].changed; l++)
         end_passed(x, l);
 }
 
@@ -212,7 +216,7 @@ static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
 
 /* -- Pools -------------------------------------------------------------------------------------- */
 
-static bool is_third(const struct detector_level *v, u32 l, u32 i, const struct descriptor *middle,
+BY_LEVEL bool is_third(const struct detector_level *v, u32 l, u32 i, const struct descriptor *middle,
                      const struct descriptor *d)
 {
     return pooled(v, l, i)->start == 2 * middle->start - d->start && alike(pooled(v, l, i), d, l);
@@ -220,7 +224,7 @@ static bool is_third(const struct detector_level *v, u32 l, u32 i, const struct 
 
 /* An item in the pool, before item y, as far from it as y is from d; y itself if there is none. *from has gone down to where places are
  * early enough for the y before, and so for this one. */
-static u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d, u32 *from)
+BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d, u32 *from)
 {
     const struct detector_level *v = &x->levels[l];
     const struct descriptor *middle = pooled(v, l, y);
@@ -247,7 +251,7 @@ static u32 find_third_anywhere(const struct detector *x, u32 l, u32 y, const str
 }
 
 /* Three items at even distances are a run. The nearest are tried first. */
-static bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
 {
     const struct detector_level *v = &x->levels[l];
     for (u32 y = v->n_pool, from = y; y-- > 1;) {
@@ -269,7 +273,7 @@ static bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
     return false;
 }
 
-static void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d)
 {
     struct detector_level *v = &x->levels[l];
     const size_t size = descriptor_size(l);
