@@ -107,8 +107,8 @@ void phrase_print_one(FILE *f, const struct descriptor *d, u32 type)
 static void print_runs(FILE *f, const struct findings *x, u64 stride, u32 type)
 {
     const u64 regular = x->refs[FOUND_rsd] + x->refs[FOUND_prsd];
-    fprintf(f, "%s in runs of several lengths, mostly with stride %" PRId64 " B: ", verb(type),
-            (s64)stride);
+    fprintf(f, "%s in %" PRIu64 " runs, of %.0f on average, mostly with stride %" PRId64 " B: ",
+            verb(type), x->rsds, (double)regular / (double)x->rsds, (s64)stride);
     union any_descriptor d = {.d = {.depth = 1}};
     d.d.loop[0] = (struct descriptor_loop){.count = 3, .stride = stride};
     print_class(f, &d.d, type_size(type));

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { NAME_ROOM = 24 };
+
 /* A static reference of a process; merged: a descriptor. */
 struct row {
     const struct pattern_memory *memory;
@@ -134,60 +136,44 @@ static int by_refs(const void *a, const void *b)
 
 /* -- Texts -------------------------------------------------------------------------------------- */
 
-static int by_place(const void *a, const void *b)
-{
-    return compare((*(struct descriptor *const *)a)->place, (*(struct descriptor *const *)b)->place);
-}
-
-static void print_kept(FILE *f, const struct findings *x, const char *type)
-{
-    const size_t size = x->n_kept * sizeof *x->kept;
-    struct descriptor **sorted = malloc(MAX(size, 1ul));
-    check(sorted != NULL);
-    memcpy(sorted, x->kept, size);
-    qsort(sorted, x->n_kept, sizeof *sorted, by_place);
-    for (u32 i = 0; i < x->n_kept; i++) {
-        fputs(i ? "; " : "", f);
-        descriptor_print(f, sorted[i], type);
-    }
-    if (x->rsds + x->iads > x->n_kept)
-        fprintf(f, "; and %lu more", (unsigned long)(x->rsds + x->iads - x->n_kept));
-    free(sorted);
-}
-
-/* What one of these functions prints, as a text of the result. */
-static const char *text_of(struct result *r, const struct row *w, void (*print)(FILE *f, const struct row *w))
-{
+/* What is written to it becomes a text of the result. */
+struct writer {
+    FILE *f;
     char *text;
     size_t size;
-    FILE *f = open_memstream(&text, &size);
-    check(f != NULL);
-    print(f, w);
-    fclose(f);
-    const char *copy = result_text(r, text);
-    free(text);
+};
+
+static FILE *write_begin(struct writer *w)
+{
+    w->f = open_memstream(&w->text, &w->size);
+    check(w->f != NULL);
+    return w->f;
+}
+
+static const char *write_end(struct writer *w, struct result *r)
+{
+    fclose(w->f);
+    const char *copy = result_text(r, w->text);
+    free(w->text);
     return copy;
 }
 
-static void print_phrase(FILE *f, const struct row *w)
+static const char *phrase_of(struct result *r, const struct row *x)
 {
-    if (w->only)
-        phrase_print_one(f, w->only, w->ref.type);
+    struct writer w;
+    FILE *f = write_begin(&w);
+    if (x->only)
+        phrase_print_one(f, x->only, x->ref.type);
     else
-        phrase_print(f, &w->stream->at, w->ref.type);
+        phrase_print(f, &x->stream->at, x->ref.type);
+    return write_end(&w, r);
 }
 
-static void print_descriptors(FILE *f, const struct row *w)
+static const char *notation_of(struct result *r, const struct descriptor *d, const char *type)
 {
-    if (w->only)
-        descriptor_print(f, w->only, type_name(w->ref.type));
-    else
-        print_kept(f, &w->stream->at, type_name(w->ref.type));
-}
-
-static void print_order(FILE *f, const struct row *w)
-{
-    print_kept(f, &w->stream->order, "Place");
+    struct writer w;
+    descriptor_print(write_begin(&w), d, type);
+    return write_end(&w, r);
 }
 
 /* -- Tables ------------------------------------------------------------------------------------- */
@@ -219,29 +205,80 @@ static void add_facts(const struct shapes *s, struct result *r)
 static void add_rows(const struct shapes *s, struct result *r)
 {
     static const struct table_column columns[] = {
-        {"id", NULL, CELL_text},          {"references", NULL, CELL_count},
-        {"covered", NULL, CELL_percent},  {"kind", NULL, CELL_text},
-        {"size", NULL, CELL_count},       {"file", NULL, CELL_text},
-        {"line", NULL, CELL_count},       {"function", NULL, CELL_text},
-        {"pattern", NULL, CELL_text},     {"rsds", NULL, CELL_count},
-        {"prsds", NULL, CELL_count},      {"iads", NULL, CELL_count},
-        {"operand", NULL, CELL_count},    {"threads", NULL, CELL_count},
-        {"offset", NULL, CELL_address},   {"module", NULL, CELL_text},
-        {"descriptors", NULL, CELL_text}, {"order", NULL, CELL_text},
+        {"id", NULL, CELL_text},         {"references", NULL, CELL_count},
+        {"covered", NULL, CELL_percent}, {"kind", NULL, CELL_text},
+        {"size", NULL, CELL_count},      {"file", NULL, CELL_text},
+        {"line", NULL, CELL_count},      {"function", NULL, CELL_text},
+        {"pattern", NULL, CELL_text},    {"rsds", NULL, CELL_count},
+        {"prsds", NULL, CELL_count},     {"iads", NULL, CELL_count},
+        {"operand", NULL, CELL_count},   {"threads", NULL, CELL_count},
+        {"offset", NULL, CELL_address},  {"module", NULL, CELL_text},
     };
     struct table *t = result_table(r, TABLE_rows, "patterns", "how references go through memory");
-    for (u32 k = 0; k < ARRAY_LEN(columns) - s->options->merged; k++)
+    for (u32 k = 0; k < ARRAY_LEN(columns); k++)
         table_add_column(t, columns[k].type, columns[k].name, NULL);
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct row *w = &s->rows.v[i];
-        char id[24];
+        char id[NAME_ROOM];
         snprintf(id, sizeof id, "R%zu", i + 1);
         table_row(t, id, w->refs, w->refs ? 100.0 * (double)w->covered / (double)w->refs : 0.0,
                   type_name(w->ref.type), (u64)type_size(w->ref.type), w->place.at.file,
-                  (u64)w->place.at.line, w->place.at.function, text_of(r, w, print_phrase), w->rsds,
-                  w->prsds, w->iads, (u64)w->ref.operand, w->threads, w->place.offset,
-                  w->place.module ? w->place.module->path : NULL, text_of(r, w, print_descriptors),
-                  s->options->merged ? NULL : text_of(r, w, print_order));
+                  (u64)w->place.at.line, w->place.at.function, phrase_of(r, w), w->rsds, w->prsds,
+                  w->iads, (u64)w->ref.operand, w->threads, w->place.offset,
+                  w->place.module ? w->place.module->path : NULL);
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return compare((*(struct descriptor *const *)a)->place, (*(struct descriptor *const *)b)->place);
+}
+
+/* Those of a row that were kept, as they begin. */
+static void add_kept(struct table *t, const char *id, const struct findings *x, u32 thread, const char *type)
+{
+    const size_t size = x->n_kept * sizeof *x->kept;
+    struct descriptor **sorted = malloc(MAX(size, 1ul));
+    check(sorted != NULL);
+    memcpy(sorted, x->kept, size);
+    qsort(sorted, x->n_kept, sizeof *sorted, by_place);
+    for (u32 i = 0; i < x->n_kept; i++)
+        table_row(t, id, descriptor_refs(sorted[i]), (u64)thread, notation_of(t->result, sorted[i], type));
+    free(sorted);
+}
+
+static struct table *descriptor_table(struct result *r, const char *name, const char *title)
+{
+    struct table *t = result_table(r, TABLE_rows, name, title);
+    table_add_column(t, CELL_text, "id", NULL);
+    table_add_column(t, CELL_count, "references", NULL);
+    table_add_column(t, CELL_count, "thread", NULL);
+    table_add_column(t, CELL_text, "descriptor", NULL);
+    return t;
+}
+
+static void add_descriptors(const struct shapes *s, struct result *r)
+{
+    struct table *t = descriptor_table(r, "descriptors", "their descriptors: <start, length, stride, ..>");
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct row *w = &s->rows.v[i];
+        char id[NAME_ROOM];
+        snprintf(id, sizeof id, "R%zu", i + 1);
+        if (w->only)
+            table_row(t, id, w->refs, (u64)w->stream->thread, notation_of(r, w->only, type_name(w->ref.type)));
+        else
+            add_kept(t, id, &w->stream->at, w->stream->thread, type_name(w->ref.type));
+    }
+}
+
+static void add_order(const struct shapes *s, struct result *r)
+{
+    struct table *t = descriptor_table(r, "order", "their places among all references of the thread");
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct stream *x = s->rows.v[i].stream;
+        char id[NAME_ROOM];
+        snprintf(id, sizeof id, "R%zu", i + 1);
+        add_kept(t, id, &x->order, x->thread, "Place");
     }
 }
 
@@ -272,44 +309,70 @@ static void find_strands(const struct shapes *s, const struct pattern_memory *m,
     }
 }
 
-static void name(char text[24], const struct strand *s, size_t before)
-{
-    snprintf(text, 24, "%s%zu", s->is_ds ? "DS" : "R", s->data + (s->is_ds ? before + 1 : 0));
-}
+/* A data stream, its number, and the number of the first of its thread, which those it is made of count from. */
+struct turn {
+    struct data_stream d;
+    u32 thread;
+    size_t number, first;
+};
 
-static void add_turns(const struct shapes *s, const struct pattern_memory *m, u32 thread, struct table *t)
+struct turns {
+    VEC(struct turn) of;
+};
+
+static void add_turns(const struct shapes *s, const struct pattern_memory *m, u32 thread, struct turns *to)
 {
     struct strands strands = {0};
     struct data_streams found = {0};
-    const size_t before = table_rows(t);
+    const size_t first = to->of.n + 1;
     find_strands(s, m, thread, &strands);
     interleave(strands.of.v, strands.of.n, &found);
-    for (size_t i = 0; i < found.of.n; i++) {
-        const struct data_stream *d = &found.of.v[i];
-        char self[24], first[24], second[24];
-        name(self, &(struct strand){.is_ds = true, .data = (u32)i}, before);
-        name(first, &d->primary, before);
-        name(second, &d->secondary, before);
-        table_row(t, self, first, second, d->pp, d->pk, d->sk, d->refs, (u64)thread);
-    }
+    for (size_t i = 0; i < found.of.n; i++)
+        vec_push(&to->of, ((struct turn){found.of.v[i], thread, first + i, first}));
     vec_fini(&found.of);
     vec_fini(&strands.of);
 }
 
+static int by_turns(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    int order = compare(y->d.refs, x->d.refs);
+    return order ? order : compare(x->number, y->number);
+}
+
+static const char *name(char room[NAME_ROOM], const struct turn *t, const struct strand *s)
+{
+    snprintf(room, NAME_ROOM, "%s%zu", s->is_ds ? "DS" : "R", s->data + (s->is_ds ? t->first : 0));
+    return room;
+}
+
+static void add_turn(struct table *t, const struct turn *x)
+{
+    char self[NAME_ROOM], primary[NAME_ROOM], secondary[NAME_ROOM];
+    snprintf(self, sizeof self, "DS%zu", x->number);
+    table_row(t, self, name(primary, x, &x->d.primary), name(secondary, x, &x->d.secondary), x->d.pp,
+              x->d.pk, x->d.sk, x->d.refs, (u64)x->thread);
+}
+
 static void add_streams(const struct shapes *s, struct pattern_memory *const *memories, size_t n, struct result *r)
 {
-    struct table *t = result_table(r, TABLE_rows, "streams", "how they take turns (DS): pp of the primary, then sk of the secondary and pk of the primary, again and again");
-    table_add_column(t, CELL_text, "id", NULL);
-    table_add_column(t, CELL_text, "primary", NULL);
-    table_add_column(t, CELL_text, "secondary", NULL);
-    table_add_column(t, CELL_count, "pp", NULL);
-    table_add_column(t, CELL_count, "pk", NULL);
-    table_add_column(t, CELL_count, "sk", NULL);
-    table_add_column(t, CELL_count, "references", NULL);
-    table_add_column(t, CELL_count, "thread", NULL);
+    static const struct table_column columns[] = {
+        {"id", NULL, CELL_text},          {"primary", NULL, CELL_text}, {"secondary", NULL, CELL_text},
+        {"pp", NULL, CELL_count},         {"pk", NULL, CELL_count},     {"sk", NULL, CELL_count},
+        {"references", NULL, CELL_count}, {"thread", NULL, CELL_count},
+    };
+    struct table *t = result_table(r, TABLE_rows, "streams", "how they take turns");
+    struct turns all = {0};
+    for (u32 k = 0; k < ARRAY_LEN(columns); k++)
+        table_add_column(t, columns[k].type, columns[k].name, NULL);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < memories[i]->parts->threads.n; k++)
-            add_turns(s, memories[i], memories[i]->parts->threads.v[k].thread, t);
+            add_turns(s, memories[i], memories[i]->parts->threads.v[k].thread, &all);
+    if (all.of.n)
+        qsort(all.of.v, all.of.n, sizeof *all.of.v, by_turns);
+    for (size_t i = 0; i < all.of.n; i++)
+        add_turn(t, &all.of.v[i]);
+    vec_fini(&all.of);
 }
 
 void shapes_result(struct pattern_memory *const *memories, size_t n, const struct shapes_options *o,
@@ -327,7 +390,10 @@ void shapes_result(struct pattern_memory *const *memories, size_t n, const struc
         qsort(s.rows.v, s.rows.n, sizeof *s.rows.v, by_refs);
     add_facts(&s, r);
     add_rows(&s, r);
-    if (!o->merged)
+    add_descriptors(&s, r);
+    if (!o->merged) {
         add_streams(&s, memories, n, r);
+        add_order(&s, r);
+    }
     vec_fini(&s.rows);
 }
