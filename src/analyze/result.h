@@ -45,6 +45,7 @@ struct table {
 
 struct result {
     VEC(struct table *) tables;
+    bool failed;        /* it was to be shown that something holds, and it does not */
     struct arena arena; /* of everything below */
 };
 

@@ -134,9 +134,10 @@ static int show(struct session *s)
     }
     s->print(stdout, &r, session_top(s));
     stdout_flush();
+    int status = r.failed ? -1 : 0;
     result_fini(&r);
     sources_fini(&sources);
-    return 0;
+    return status;
 }
 
 int cmd_analyze(int argc, char **argv)

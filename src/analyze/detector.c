@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools and tables of runs, level upon level. */
+#include "analyze/detector.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST = 3 /* items of a run */, PATIENCE = 4 /* windows that an unordered run is waited for */ };
+
+/* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
+#define BY_LEVEL static inline __attribute__((always_inline))
+
+static void put_item(struct detector *x, u32 l, const struct descriptor *d);
+
+void detector_init(struct detector *x, const struct detector_rules *rules, void *to)
+{
+    *x = (struct detector){.rules = rules, .to = to};
+    check(rules->depth < DESCRIPTOR_DEPTH);
+}
+
+void detector_fini(struct detector *x)
+{
+    for (u32 l = 0; l < x->n_levels; l++) {
+        free(x->levels[l].pool);
+        free(x->levels[l].runs);
+    }
+    free(x->levels);
+}
+
+/* -- Arrays of descriptors as deep as their level ----------------------------------------------- */
+
+BY_LEVEL size_t run_size(u32 l)
+{
+    return offsetof(struct detector_run, d) + descriptor_size(l + 1);
+}
+
+BY_LEVEL struct descriptor *pooled(const struct detector_level *v, u32 l, u32 i)
+{
+    return (struct descriptor *)(v->pool + i * descriptor_size(l));
+}
+
+BY_LEVEL struct detector_run *run_at(const struct detector_level *v, u32 l, u32 i)
+{
+    return (struct detector_run *)(v->runs + i * run_size(l));
+}
+
+size_t detector_memory(const struct detector *x)
+{
+    size_t n = x->n_levels * sizeof *x->levels;
+    for (u32 l = 0; l < x->n_levels; l++)
+        n += x->levels[l].pool_room * descriptor_size(l) + x->levels[l].runs_room * run_size(l);
+    return n;
+}
+
+/* Most references of a program are made a few times: little is enough for them. */
+BY_LEVEL void make_room(u8 **array, u32 n, u32 *room, size_t size)
+{
+    if (n < *room)
+        return;
+    *room = *room ? 2 * *room : 2;
+    *array = realloc(*array, *room * size);
+    check(*array != NULL);
+}
+
+BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
+{
+    memmove(array + i * size, array + (i + 1) * size, (--*n - i) * size);
+}
+
+static struct detector_level *reach_level(struct detector *x, u32 l)
+{
+    if (l == x->n_levels) {
+        x->levels = realloc(x->levels, (l + 1) * sizeof *x->levels);
+        check(x->levels != NULL);
+        x->levels[x->n_levels++] = (struct detector_level){0};
+    }
+    return &x->levels[l];
+}
+
+/* -- Items -------------------------------------------------------------------------------------- */
+
+/* Items of level l that differ in their starts and places only. */
+BY_LEVEL bool alike(const struct descriptor *a, const struct descriptor *b, u32 l)
+{
+    return a->type == b->type && (!l || !memcmp(a->loop, b->loop, l * sizeof a->loop[0]));
+}
+
+static void give(struct detector *x, u32 l, const struct descriptor *d)
+{
+    if (l > x->rules->depth)
+        x->rules->done(x->to, d);
+    else
+        put_item(x, l, d);
+}
+
+static void end_run(struct detector *x, u32 l, u32 i)
+{
+    struct detector_level *v = &x->levels[l];
+    union any_descriptor copy; /* levels may move */
+    memcpy(&copy, &run_at(v, l, i)->d, descriptor_size(l + 1));
+    take_out(v->runs, &v->n_runs, i, run_size(l));
+    give(x, l + 1, &copy.d);
+}
+
+/* -- Runs --------------------------------------------------------------------------------------- */
+
+BY_LEVEL void go_on(struct detector *x, u32 l, u32 i, u64 place)
+{
+    struct detector_run *r = run_at(&x->levels[l], l, i);
+    struct descriptor_loop *o = &r->d.loop[l];
+    o->count++;
+    r->next += o->stride;
+    r->next_place = x->rules->unordered ? place : r->next_place + o->step;
+    if (o->count == r->limit)
+        end_run(x, l, i);
+}
+
+BY_LEVEL bool is_expected(const struct detector *x, const struct detector_run *r,
+                        const struct descriptor *d, u32 l)
+{
+    return r->next == d->start && (r->next_place == d->place || x->rules->unordered) &&
+           alike(&r->d, d, l);
+}
+
+BY_LEVEL bool join_run(struct detector *x, u32 l, const struct descriptor *d)
+{
+    struct detector_level *v = &x->levels[l];
+    for (u32 i = 0; i < v->n_runs; i++)
+        if (is_expected(x, run_at(v, l, i), d, l)) {
+            go_on(x, l, i, d->place);
+            return true;
+        }
+    return false;
+}
+
+/* If a run of the next level expects the item that this one begins to be, then it is as long as the others there: it must not go on
+ * into what follows, even if that is where it would go on. Matrix products sweep each row many times and then begin the row behind
+ * it. */
+static u64 limit_of(const struct detector *x, u32 l, const struct detector_run *r)
+{
+    if (l + 1 >= x->n_levels)
+        return UINT64_MAX;
+    const struct detector_level *up = &x->levels[l + 1];
+    const struct descriptor_loop *o = &r->d.loop[l];
+    for (u32 i = 0; i < up->n_runs; i++) {
+        const struct detector_run *u = run_at(up, l + 1, i);
+        const struct descriptor_loop *k = &u->d.loop[l];
+        if (is_expected(x, u, &r->d, l) && k->stride == o->stride &&
+            (k->step == o->step || x->rules->unordered))
+            return k->count;
+    }
+    return UINT64_MAX;
+}
+
+BY_LEVEL u64 patience(const struct detector *x, u32 l)
+{
+    return x->rules->unordered ? (l + 1) * PATIENCE * x->rules->window : 0;
+}
+
+/* Has its place passed? At higher levels an item comes only when it has ended. */
+BY_LEVEL bool has_ended(const struct detector *x, const struct detector_run *r, u32 l)
+{
+    return r->next_place + r->late + patience(x, l) <= x->place;
+}
+
+BY_LEVEL void end_passed(struct detector *x, u32 l)
+{
+    x->levels[l].changed = false;
+    for (u32 i = 0; i < x->levels[l].n_runs;)
+        if (has_ended(x, run_at(&x->levels[l], l, i), l))
+            end_run(x, l, i);
+        else
+            i++;
+}
+
+/* From the bottom up, so that whatever ended below has come before anybody stops expecting it. */
+static void end_all_passed(struct detector *x)
+{
+    end_passed(x, 0);
+    for (u32 l = 1; l < x->n_levels && x->levels[l].changed; l++)
+        end_passed(x, l);
+}
+
+/* Too many runs: the one that is waited for longest ends. */
+static void end_oldest(struct detector *x, u32 l)
+{
+    const struct detector_level *v = &x->levels[l];
+    u32 oldest = 0;
+    for (u32 i = 1; i < v->n_runs; i++)
+        if (run_at(v, l, i)->next_place < run_at(v, l, oldest)->next_place)
+            oldest = i;
+    end_run(x, l, oldest);
+}
+
+/* A run of three items: z, y, and one that comes as far behind y. */
+static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
+                      const struct descriptor *y, u64 last_place)
+{
+    struct detector_level *v = &x->levels[l];
+    make_room(&v->runs, v->n_runs, &v->runs_room, run_size(l));
+    struct detector_run *r = run_at(v, l, v->n_runs++);
+    struct descriptor_loop *o = &r->d.loop[l];
+    memcpy(&r->d, z, descriptor_size(l));
+    r->d.depth = l + 1;
+    *o = (struct descriptor_loop){LEAST, y->start - z->start, y->place - z->place};
+    r->next = z->start + LEAST * o->stride;
+    r->next_place = x->rules->unordered ? last_place : z->place + LEAST * o->step;
+    r->late = 0;
+    for (u32 k = 0; k < l; k++)
+        r->late += r->d.loop[k].count * r->d.loop[k].step;
+    r->limit = limit_of(x, l, r);
+    if (r->limit == LEAST)
+        end_run(x, l, v->n_runs - 1);
+}
+
+/* -- Pools -------------------------------------------------------------------------------------- */
+
+BY_LEVEL bool is_third(const struct detector_level *v, u32 l, u32 i, const struct descriptor *middle,
+                     const struct descriptor *d)
+{
+    return pooled(v, l, i)->start == 2 * middle->start - d->start && alike(pooled(v, l, i), d, l);
+}
+
+/* An item in the pool, before item y, as far from it as y is from d; y itself if there is none. *from has gone down to where places are
+ * early enough for the y before, and so for this one. */
+BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d, u32 *from)
+{
+    const struct detector_level *v = &x->levels[l];
+    const struct descriptor *middle = pooled(v, l, y);
+    const u64 place = 2 * middle->place - d->place;
+    if (d->place - middle->place > middle->place)
+        return y;
+    u32 i = MIN(*from, y);
+    while (i && pooled(v, l, i - 1)->place > place)
+        i--;
+    *from = i;
+    if (!i || pooled(v, l, i - 1)->place != place || !is_third(v, l, i - 1, middle, d))
+        return y;
+    return i - 1;
+}
+
+/* The same, wherever it is in the stream. */
+static u32 find_third_anywhere(const struct detector *x, u32 l, u32 y, const struct descriptor *d)
+{
+    const struct detector_level *v = &x->levels[l];
+    for (u32 i = y; i-- > 0;)
+        if (is_third(v, l, i, pooled(v, l, y), d))
+            return i;
+    return y;
+}
+
+/* Three items at even distances are a run. The nearest are tried first. */
+BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
+{
+    const struct detector_level *v = &x->levels[l];
+    for (u32 y = v->n_pool, from = y; y-- > 1;) {
+        union any_descriptor first, second;
+        if (pooled(v, l, y)->place >= d->place || !alike(pooled(v, l, y), d, l))
+            continue;
+        u32 z = x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
+        if (z == y)
+            continue;
+        memcpy(&first, pooled(v, l, z), descriptor_size(l));
+        memcpy(&second, pooled(v, l, y), descriptor_size(l));
+        take_out(v->pool, &x->levels[l].n_pool, y, descriptor_size(l));
+        take_out(v->pool, &x->levels[l].n_pool, z, descriptor_size(l));
+        if (v->n_runs == x->rules->window)
+            end_oldest(x, l);
+        begin_run(x, l, &first.d, &second.d, d->place);
+        return true;
+    }
+    return false;
+}
+
+BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d)
+{
+    struct detector_level *v = &x->levels[l];
+    const size_t size = descriptor_size(l);
+    if (v->n_pool == x->rules->window) {
+        x->rules->done(x->to, pooled(v, l, 0));
+        take_out(v->pool, &v->n_pool, 0, size);
+    }
+    make_room(&v->pool, v->n_pool, &v->pool_room, size);
+    u32 at = v->n_pool++;
+    for (; at && pooled(v, l, at - 1)->place > d->place; at--)
+        memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);
+    memcpy(pooled(v, l, at), d, size);
+}
+
+static void put_item(struct detector *x, u32 l, const struct descriptor *d)
+{
+    reach_level(x, l)->changed = true;
+    if (!join_run(x, l, d) && !pair_up(x, l, d))
+        wait_in_pool(x, l, d);
+}
+
+/* -- References --------------------------------------------------------------------------------- */
+
+static void put_unexpected(struct detector *x, const struct descriptor *d)
+{
+    reach_level(x, 0);
+    end_all_passed(x);
+    if (!pair_up(x, 0, d))
+        wait_in_pool(x, 0, d);
+}
+
+void detector_put(struct detector *x, u64 address, u32 type, u32 source)
+{
+    struct descriptor d = {.start = address, .place = x->place, .type = type, .source = source};
+    if (!x->n_levels || !join_run(x, 0, &d))
+        put_unexpected(x, &d);
+    x->place++;
+}
+
+/* As many as go on with the only run there is. */
+static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
+{
+    if (!x->n_levels || x->levels[0].n_runs != 1)
+        return 0;
+    struct detector_run *r = run_at(x->levels, 0, 0);
+    struct descriptor_loop *o = &r->d.loop[0];
+    if (o->step != 1 || r->next_place != x->place || r->d.type || x->rules->unordered)
+        return 0;
+    u64 next = r->next, stride = o->stride;
+    size_t i = 0, room = MIN(n, r->limit - o->count - 1); /* the last is for detector_put */
+    for (; i < room && address[i] == next; i++)
+        next += stride;
+    o->count += i;
+    r->next = next;
+    r->next_place += i;
+    x->place += i;
+    return i;
+}
+
+void detector_put_all(struct detector *x, const u64 *address, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        i += go_on_alone(x, address + i, n - i);
+        if (i < n)
+            detector_put(x, address[i], 0, 0);
+    }
+}
+
+void detector_end(struct detector *x)
+{
+    for (u32 l = 0; l < x->n_levels; l++) {
+        while (x->levels[l].n_runs)
+            end_run(x, l, 0);
+        for (u32 i = 0; i < x->levels[l].n_pool; i++)
+            x->rules->done(x->to, pooled(&x->levels[l], l, i));
+        x->levels[l].n_pool = 0;
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* From a stream of addresses to its descriptors while it goes on, in memory that does not grow with it.
+ *
+ * The detector is that of METRIC's paper on partial data traces, at every level alike. At the lowest, its items are references; three of
+ * them at even distances begin an RSD, which then takes each further one as it comes. At the next, items are the RSDs that have ended:
+ * three that are alike begin a PRSD, and so on. An item that nobody expects waits in the level's pool, until two others go with it, or
+ * it is pushed out of the pool by later ones: then it is done, and stays what it is.
+ *
+ *     level 1    runs of RSDs    <- what has ended below
+ *                pool
+ *     level 0    runs of references, each expecting one address at one place: the stream table
+ *                pool: references that nobody expected
+ *
+ * Distances are even in the addresses and in the places in the stream: so what is found expands to the same stream again, and a run
+ * whose place has passed has ended. */
+#ifndef DETECTOR_H
+#define DETECTOR_H
+
+#include "analyze/descriptors.h"
+
+struct detector_rules {
+    u32 window; /* items in a pool, and runs in a table */
+    u32 depth;  /* PRSDs around an RSD at most; less than DESCRIPTOR_DEPTH */
+    /* Only the addresses need be at even distances, as in the paper's figures: the order of references is lost. A run has ended when
+     * it was not gone on with for a while. */
+    bool unordered;
+    /* A descriptor is done. */
+    void (*done)(void *to, const struct descriptor *d);
+};
+
+struct detector_run {
+    u64 next, next_place; /* of the item that it expects */
+    u64 limit;            /* the run that it will be an item of has items of this length */
+    u64 late;             /* how long after its first reference an item has ended */
+    struct descriptor d;
+};
+
+struct detector_level {
+    u32 n_pool, pool_room, n_runs, runs_room;
+    bool changed; /* since it was last looked for runs that have ended */
+    u8 *pool;     /* descriptors as deep as the level, by place */
+    u8 *runs;     /* struct detector_run, one deeper; as they were begun */
+};
+
+struct detector {
+    const struct detector_rules *rules;
+    void *to;
+    u64 place; /* of the next reference */
+    u32 n_levels;
+    struct detector_level *levels;
+};
+
+void detector_init(struct detector *x, const struct detector_rules *rules, void *to);
+/* The next reference of the stream. */
+void detector_put(struct detector *x, u64 address, u32 type, u32 source);
+/* The next n, of type and source 0. */
+void detector_put_all(struct detector *x, const u64 *address, size_t n);
+/* There are no more: all that is open is done. */
+void detector_end(struct detector *x);
+void detector_fini(struct detector *x);
+/* What it takes. */
+size_t detector_memory(const struct detector *x);
+
+#endif

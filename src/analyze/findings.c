@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting and keeping descriptors. */
+#include "analyze/findings.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void findings_init(struct findings *f, const struct findings_rules *rules)
+{
+    *f = (struct findings){.rules = rules, .lowest = UINT64_MAX};
+}
+
+/* -- Keeping ------------------------------------------------------------------------------------ */
+
+static void keep(struct findings *f, const struct descriptor *d)
+{
+    if (f->n_kept == f->kept_room) {
+        f->kept_room = f->kept_room ? 2 * f->kept_room : 1;
+        f->kept = realloc(f->kept, f->kept_room * sizeof *f->kept);
+        check(f->kept != NULL);
+    }
+    struct descriptor *copy = malloc(descriptor_size(d->depth));
+    check(copy != NULL);
+    memcpy(copy, d, descriptor_size(d->depth));
+    f->kept[f->n_kept++] = copy;
+}
+
+/* The last of those that stand for least. */
+static u32 smallest(const struct findings *f)
+{
+    u32 least = 0;
+    for (u32 i = 1; i < f->n_kept; i++)
+        if (descriptor_refs(f->kept[i]) <= descriptor_refs(f->kept[least]))
+            least = i;
+    return least;
+}
+
+static void keep_if_larger(struct findings *f, const struct descriptor *d, u64 refs)
+{
+    const u32 most = f->rules->keep;
+    if (!f->rules->all && f->n_kept == most) {
+        if (refs <= f->least)
+            return;
+        u32 least = smallest(f);
+        free(f->kept[least]);
+        memmove(&f->kept[least], &f->kept[least + 1], (--f->n_kept - least) * sizeof *f->kept);
+    }
+    keep(f, d);
+    if (!f->rules->all && f->n_kept == most)
+        f->least = descriptor_refs(f->kept[smallest(f)]);
+}
+
+/* -- Counting ----------------------------------------------------------------------------------- */
+
+static void count_stride(struct findings *f, u64 stride, u64 refs)
+{
+    u32 i = 0;
+    while (i < f->n_strides && f->strides[i].stride != stride)
+        i++;
+    if (i == FOUND_STRIDES)
+        return;
+    if (i == f->n_strides)
+        f->strides[f->n_strides++].stride = stride;
+    f->strides[i].refs += refs;
+}
+
+/* Strides of either sign: the ends of each loop are its first round or its last. */
+static void count_range(struct findings *f, const struct descriptor *d)
+{
+    u64 low = d->start, high = d->start;
+    for (u32 i = 0; i < d->depth; i++) {
+        u64 way = (d->loop[i].count - 1) * d->loop[i].stride;
+        low += (s64)way < 0 ? way : 0;
+        high += (s64)way > 0 ? way : 0;
+    }
+    f->lowest = MIN(f->lowest, low);
+    f->highest = MAX(f->highest, high);
+}
+
+struct sum {
+    u64 sum;
+    u32 type;
+};
+
+static void add_digest(void *sum, u64 place, u64 address)
+{
+    struct sum *s = sum;
+    s->sum += descriptor_digest(place, address, s->type);
+}
+
+void findings_done(void *findings, const struct descriptor *d)
+{
+    struct findings *f = findings;
+    const u64 refs = descriptor_refs(d);
+    f->refs[MIN(d->depth, (u32)FOUND_prsd)] += refs;
+    count_range(f, d);
+    if (d->depth) {
+        f->rsds++;
+        f->prsds += d->depth - 1;
+        count_stride(f, d->loop[0].stride, refs);
+    } else {
+        f->iads++;
+    }
+    if (f->rules->check) {
+        struct sum s = {.type = d->type};
+        descriptor_expand(d, add_digest, &s);
+        f->expanded += s.sum;
+    }
+    keep_if_larger(f, d, refs);
+}
+
+void findings_given(struct findings *f, u64 place, const u64 *address, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        f->given += descriptor_digest(place + i, address[i], 0);
+}
+
+u64 findings_refs(const struct findings *f)
+{
+    return f->refs[FOUND_irregular] + f->refs[FOUND_rsd] + f->refs[FOUND_prsd];
+}
+
+u64 findings_bytes(const struct findings *f)
+{
+    return (f->iads + f->rsds) * descriptor_size(0) +
+           (f->rsds + f->prsds) * sizeof(struct descriptor_loop);
+}
+
+const struct descriptor *findings_largest(const struct findings *f)
+{
+    const struct descriptor *most = NULL;
+    for (u32 i = 0; i < f->n_kept; i++)
+        if (!most || descriptor_refs(f->kept[i]) > descriptor_refs(most))
+            most = f->kept[i];
+    return most;
+}
+
+const struct descriptor *findings_only(const struct findings *f)
+{
+    return f->rsds + f->iads == 1 ? findings_largest(f) : NULL;
+}
+
+bool findings_stride(const struct findings *f, u64 *stride, u64 *refs)
+{
+    *refs = 0;
+    for (u32 i = 0; i < f->n_strides; i++)
+        if (f->strides[i].refs > *refs) {
+            *stride = f->strides[i].stride;
+            *refs = f->strides[i].refs;
+        }
+    return *refs;
+}
+
+void findings_fini(struct findings *f)
+{
+    for (u32 i = 0; i < f->n_kept; i++)
+        free(f->kept[i]);
+    free(f->kept);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The analysis `patterns`: how each static reference goes through memory, in descriptors of regular sections.
+ *
+ * A work holds the references of a stretch, those of one static reference together. The streams are in parts by the numbers of their
+ * static references, so that several threads lead them on at the same time. */
+#include "analyze/analysis.h"
+#include "analyze/listing.h"
+#include "analyze/shapes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { WINDOW = 8, MERGED_WINDOW = 64, WINDOW_LIMIT = 1024, KEEP = 16, MERGED_KEEP = 1000, KEEP_LIMIT = 1 << 20 };
+
+struct patterns {
+    struct findings_rules rules;
+    bool merged;
+    u32 parts;
+    const char *list_to; /* a file for all references; NULL: none */
+    FILE *list;
+    VEC(struct pattern_memory *) memories;
+};
+
+/* References of one static reference. */
+struct group {
+    u32 number, first, n;
+};
+
+struct list {
+    struct pattern_memory *memory;
+    u32 thread;
+    u32 n; /* references */
+    VEC(u64) address;
+    VEC(u32) place; /* of each in the work; merged: its type */
+    VEC(u32) source; /* merged: its static reference */
+    VEC(struct group) groups;
+    struct static_uses uses;
+    VEC(u32) counts;  /* by static reference; zero between batches */
+    VEC(u32) numbers; /* of a batch's references */
+};
+
+static void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(MAX(n, 1ul), size);
+    check(p != NULL);
+    return p;
+}
+
+/* -- The study ---------------------------------------------------------------------------------- */
+
+static void *patterns_make(void)
+{
+    struct patterns *p = zeros(1, sizeof *p);
+    p->rules.detector.depth = DESCRIPTOR_DEPTH - 1;
+    p->rules.detector.done = findings_done;
+    return p;
+}
+
+static int set_number(u32 *n, const char *value, u32 least, u32 most, struct err *e)
+{
+    char *end;
+    errno = 0;
+    u64 x = strtoull(value, &end, 10);
+    if (errno || *end || end == value || *value == '-' || x < least || x > most)
+        return err_set(e, "is a number from %u to %u, not %s", least, most, value);
+    *n = (u32)x;
+    return 0;
+}
+
+static int patterns_set(void *patterns, const char *option, const char *value, struct err *e)
+{
+    struct patterns *p = patterns;
+    if (!strcmp(option, "window"))
+        return set_number(&p->rules.detector.window, value, 3, WINDOW_LIMIT, e);
+    if (!strcmp(option, "depth"))
+        return set_number(&p->rules.detector.depth, value, 0, DESCRIPTOR_DEPTH - 1, e);
+    if (!strcmp(option, "keep"))
+        return set_number(&p->rules.keep, value, 1, KEEP_LIMIT, e);
+    if (!strcmp(option, "merged"))
+        p->merged = true;
+    else if (!strcmp(option, "unordered"))
+        p->rules.detector.unordered = true;
+    else
+        p->rules.check = true;
+    if (!strcmp(option, "expand-to"))
+        p->list_to = value;
+    return 0;
+}
+
+static int patterns_begin(void *patterns, u32 workers, struct err *e)
+{
+    struct patterns *p = patterns;
+    if (!p->rules.detector.window)
+        p->rules.detector.window = p->merged ? MERGED_WINDOW : WINDOW;
+    if (!p->rules.keep)
+        p->rules.keep = p->merged ? MERGED_KEEP : KEEP;
+    if (p->rules.check && p->rules.detector.unordered)
+        return err_set(e, "--unordered forgets the order of references: they cannot be expanded");
+    p->rules.all = p->list_to;
+    p->list = p->list_to ? fopen(p->list_to, "w") : NULL;
+    if (p->list_to && !p->list)
+        return err_set(e, "cannot open %s: %s", p->list_to, strerror(errno));
+    p->parts = p->merged ? 1 : workers;
+    return (int)p->parts;
+}
+
+static void patterns_drop(void *patterns)
+{
+    struct patterns *p = patterns;
+    for (size_t i = 0; i < p->memories.n; i++) {
+        struct pattern_memory *m = p->memories.v[i];
+        for (u32 k = 0; k < m->n_parts; k++)
+            streams_fini(&m->parts[k]);
+        statics_fini(&m->statics);
+        free(m->parts);
+        free(m);
+    }
+    vec_fini(&p->memories);
+    free(p);
+}
+
+static void *patterns_memory(void *patterns, u32 number, const struct unit_table *t)
+{
+    struct patterns *p = patterns;
+    struct pattern_memory *m = zeros(1, sizeof *m);
+    *m = (struct pattern_memory){.number = number, .merged = p->merged, .n_parts = p->parts};
+    m->parts = zeros(p->parts, sizeof *m->parts);
+    for (u32 k = 0; k < p->parts; k++)
+        streams_init(&m->parts[k], &p->rules);
+    statics_init(&m->statics, t);
+    vec_push(&p->memories, m);
+    return m;
+}
+
+static void patterns_end(void *memory)
+{
+    struct pattern_memory *m = memory;
+    for (u32 k = 0; k < m->n_parts; k++)
+        streams_end(&m->parts[k]);
+}
+
+/* -- Works -------------------------------------------------------------------------------------- */
+
+static void *patterns_work(void *memory)
+{
+    struct list *l = zeros(1, sizeof *l);
+    l->memory = memory;
+    return l;
+}
+
+static void patterns_open(void *list, u32 thread)
+{
+    struct list *l = list;
+    l->thread = thread;
+    l->n = 0;
+    l->address.n = l->place.n = l->source.n = l->groups.n = 0;
+}
+
+static struct static_use use_of(struct list *l, const struct batch *b, u32 j)
+{
+    const bool odd = b->ref[j] & BATCH_ODD;
+    const u32 ref = odd ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
+    if (ref >= l->uses.of.n)
+        statics_copy(&l->memory->statics, &l->uses);
+    return odd ? statics_sized(&l->memory->statics, ref, b->odd[b->ref[j] & ~BATCH_ODD].size)
+               : l->uses.of.v[ref];
+}
+
+static void add_merged(struct list *l, const struct batch *b)
+{
+    u64 *address = vec_grow(&l->address, b->n_refs);
+    u32 *type = vec_grow(&l->place, b->n_refs), *source = vec_grow(&l->source, b->n_refs);
+    for (u32 j = 0; j < b->n_refs; j++) {
+        struct static_use u = use_of(l, b, j);
+        address[j] = b->addr[j];
+        type[j] = u.type;
+        source[j] = u.number;
+    }
+}
+
+/* Count the references of each group, which tells where it begins. */
+static void make_groups(struct list *l, const struct batch *b)
+{
+    const size_t old = l->groups.n;
+    l->numbers.n = 0;
+    u32 *number = vec_grow(&l->numbers, b->n_refs);
+    for (u32 j = 0; j < b->n_refs; j++) {
+        number[j] = use_of(l, b, j).number;
+        vec_reach(&l->counts, number[j]);
+        if (!l->counts.v[number[j]]++)
+            vec_push(&l->groups, ((struct group){.number = number[j]}));
+    }
+    u32 first = l->n;
+    for (size_t i = old; i < l->groups.n; i++) {
+        struct group *g = &l->groups.v[i];
+        *g = (struct group){g->number, first, l->counts.v[g->number]};
+        l->counts.v[g->number] = first;
+        first += g->n;
+    }
+}
+
+static void fill_groups(struct list *l, const struct batch *b)
+{
+    u64 *address = vec_grow(&l->address, b->n_refs) - l->n;
+    u32 *place = vec_grow(&l->place, b->n_refs) - l->n;
+    for (u32 j = 0; j < b->n_refs; j++) {
+        u32 at = l->counts.v[l->numbers.v[j]]++;
+        address[at] = b->addr[j];
+        place[at] = l->n + j;
+    }
+    for (u32 j = 0; j < b->n_refs; j++)
+        l->counts.v[l->numbers.v[j]] = 0;
+}
+
+static void patterns_add(void *list, const struct events *e)
+{
+    struct list *l = list;
+    if (l->memory->merged) {
+        add_merged(l, e->batch);
+    } else {
+        make_groups(l, e->batch);
+        fill_groups(l, e->batch);
+    }
+    l->n += e->batch->n_refs;
+}
+
+static void patterns_take(void *memory, void *list, u32 part)
+{
+    struct pattern_memory *m = memory;
+    const struct list *l = list;
+    struct streams *s = &m->parts[part];
+    u64 *refs = streams_refs(s, l->thread);
+    if (m->merged)
+        streams_put_merged(s, l->thread, l->address.v, l->place.v, l->source.v, l->n);
+    for (size_t i = 0; i < l->groups.n; i++) {
+        const struct group *g = &l->groups.v[i];
+        if (g->number % m->n_parts == part)
+            streams_put(s, l->thread, g->number, l->address.v + g->first, l->place.v + g->first, g->n, *refs);
+    }
+    *refs += l->n;
+}
+
+static void patterns_merge(void *memory, void *list)
+{
+    struct list *l = list;
+    (void)memory;
+    vec_fini(&l->address);
+    vec_fini(&l->place);
+    vec_fini(&l->source);
+    vec_fini(&l->groups);
+    vec_fini(&l->uses.of);
+    vec_fini(&l->counts);
+    vec_fini(&l->numbers);
+    free(l);
+}
+
+/* -- Results ------------------------------------------------------------------------------------ */
+
+static int list_all(struct patterns *p)
+{
+    for (size_t i = 0; i < p->memories.n; i++) {
+        struct pattern_memory *m = p->memories.v[i];
+        listing_print(p->list, m->parts, m->n_parts, &m->statics, p->merged);
+    }
+    int failed = ferror(p->list);
+    return fclose(p->list) || failed ? -1 : 0;
+}
+
+static void patterns_finish(void *patterns, struct sources *s, struct result *r)
+{
+    struct patterns *p = patterns;
+    struct shapes_options o = {.merged = p->merged, .check = p->rules.check};
+    if (p->list && list_all(p)) {
+        o.unwritten = p->list_to;
+        r->failed = true;
+    }
+    shapes_result(p->memories.v, p->memories.n, &o, s, r);
+}
+
+static const struct analysis_option options[] = {
+    {"merged", NULL, "look at all references of a thread as one stream, not at each one's"},
+    {"window", "N", "how many items are looked at for a regular section; 8, merged 64"},
+    {"depth", "N", "how many PRSDs may be around an RSD; 11"},
+    {"keep", "N", "how many descriptors of a reference to show, those that stand for most; 16"},
+    {"unordered", NULL, "look for even distances of addresses only, as in the paper's figures"},
+    {"expand", NULL, "expand all descriptors and compare the references with those that were made"},
+    {"expand-to", "FILE", "... and write them to a file, as gait dump does"},
+    {0},
+};
+
+const struct analysis analysis_patterns = {
+    .name = "patterns",
+    .options = options,
+    .wants_memory = true,
+    .make = patterns_make,
+    .set = patterns_set,
+    .begin = patterns_begin,
+    .finish = patterns_finish,
+    .drop = patterns_drop,
+    .memory = patterns_memory,
+    .end = patterns_end,
+    .work = patterns_work,
+    .open = patterns_open,
+    .add = patterns_add,
+    .take = patterns_take,
+    .merge = patterns_merge,
+};

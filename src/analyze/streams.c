@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* A hash table of streams, each with two detectors. */
+#include "analyze/streams.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+
+void streams_init(struct streams *s, const struct findings_rules *rules)
+{
+    *s = (struct streams){.rules = rules};
+}
+
+void streams_fini(struct streams *s)
+{
+    for (size_t i = 0; i < s->all.n; i++) {
+        struct stream *x = s->all.v[i];
+        detector_fini(&x->where);
+        detector_fini(&x->when);
+        findings_fini(&x->at);
+        findings_fini(&x->order);
+        free(x);
+    }
+    vec_fini(&s->all);
+    vec_fini(&s->slots);
+    vec_fini(&s->threads);
+    vec_fini(&s->places);
+}
+
+u64 *streams_refs(struct streams *s, u32 thread)
+{
+    for (size_t i = 0; i < s->threads.n; i++)
+        if (s->threads.v[i].thread == thread)
+            return &s->threads.v[i].refs;
+    vec_push(&s->threads, ((struct stream_thread){.thread = thread}));
+    return &s->threads.v[s->threads.n - 1].refs;
+}
+
+/* -- Finding a stream --------------------------------------------------------------------------- */
+
+static u32 *slot_of(struct streams *s, u32 thread, u32 number)
+{
+    for (u64 i = (number * 0x9e3779b97f4a7c15 ^ thread * 0xbf58476d1ce4e5b9) >> 20;; i++) {
+        u32 *slot = &s->slots.v[i & (s->slots.n - 1)];
+        const struct stream *x = *slot ? s->all.v[*slot - 1] : NULL;
+        if (!x || (x->thread == thread && x->number == number))
+            return slot;
+    }
+}
+
+static void rehash(struct streams *s)
+{
+    size_t n = MAX(2 * s->slots.n, 256ul);
+    s->slots.n = 0;
+    memset(vec_grow(&s->slots, n), 0, n * sizeof *s->slots.v);
+    for (u32 i = 0; i < s->all.n; i++)
+        *slot_of(s, s->all.v[i]->thread, s->all.v[i]->number) = i + 1;
+}
+
+static struct stream *new_stream(const struct streams *s, u32 thread, u32 number)
+{
+    struct stream *x = malloc(sizeof *x);
+    check(x != NULL);
+    x->thread = thread;
+    x->number = number;
+    findings_init(&x->at, s->rules);
+    findings_init(&x->order, s->rules);
+    detector_init(&x->where, &s->rules->detector, &x->at);
+    detector_init(&x->when, &s->rules->detector, &x->order);
+    return x;
+}
+
+static struct stream *find(struct streams *s, u32 thread, u32 number)
+{
+    if (2 * s->all.n >= s->slots.n)
+        rehash(s);
+    u32 *slot = slot_of(s, thread, number);
+    if (!*slot) {
+        vec_push(&s->all, new_stream(s, thread, number));
+        *slot = (u32)s->all.n;
+    }
+    return s->all.v[*slot - 1];
+}
+
+/* -- Putting ------------------------------------------------------------------------------------ */
+
+static void put(struct detector *x, struct findings *f, const u64 *v, size_t n)
+{
+    if (f->rules->check)
+        findings_given(f, x->place, v, n);
+    detector_put_all(x, v, n);
+}
+
+void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place,
+                 size_t n, u64 from)
+{
+    struct stream *x = find(s, thread, number);
+    s->places.n = 0;
+    u64 *places = vec_grow(&s->places, n);
+    for (size_t i = 0; i < n; i++)
+        places[i] = from + place[i];
+    put(&x->where, &x->at, address, n);
+    put(&x->when, &x->order, places, n);
+}
+
+void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
+                        const u32 *source, size_t n)
+{
+    struct stream *x = find(s, thread, 0);
+    for (size_t i = 0; i < n; i++) {
+        if (s->rules->check)
+            x->at.given += descriptor_digest(x->where.place, address[i], type[i]);
+        detector_put(&x->where, address[i], type[i], source[i]);
+    }
+}
+
+void streams_end(struct streams *s)
+{
+    for (size_t i = 0; i < s->all.n; i++) {
+        detector_end(&s->all.v[i]->where);
+        detector_end(&s->all.v[i]->when);
+    }
+}
+
+bool stream_is_exact(const struct stream *s)
+{
+    return s->at.given == s->at.expanded && s->order.given == s->order.expanded &&
+           findings_refs(&s->at) == s->where.place && findings_refs(&s->order) == s->when.place;
+}

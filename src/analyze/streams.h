@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The streams of a process: what each thread's references, static one by static one, go through, and in which order they come.
+ *
+ * Of each, two sequences go to a detector: its addresses, and its places among all references of its thread. So a reference in a loop with
+ * branches around it is as regular as its addresses are, and still all can be put together again. */
+#ifndef STREAMS_H
+#define STREAMS_H
+
+#include "analyze/findings.h"
+
+struct stream {
+    u32 thread, number; /* of the thread, and of the static reference */
+    struct detector where, when;
+    struct findings at, order;
+};
+
+/* Some of them: whoever has the part they are in. */
+struct streams {
+    const struct findings_rules *rules;
+    VEC(struct stream *) all;
+    VEC(u32) slots; /* of a hash table: an index of the above + 1 */
+    VEC(struct stream_thread {
+        u32 thread;
+        u64 refs;
+    }) threads;
+    VEC(u64) places;
+};
+
+void streams_init(struct streams *s, const struct findings_rules *rules);
+/* The references that a thread has made so far; whoever gives more of them counts them here. */
+u64 *streams_refs(struct streams *s, u32 thread);
+/* More of one static reference: their addresses, and their places, counted from `from`. */
+void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place, size_t n, u64 from);
+/* One of the stream of all references of a thread, which has number 0 and no other order. */
+void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
+                        const u32 *source, size_t n);
+/* There are no more. */
+void streams_end(struct streams *s);
+void streams_fini(struct streams *s);
+/* Whether its descriptors expand to what it was given; if the rules ask for that. */
+bool stream_is_exact(const struct stream *s);
+
+#endif
