@@ -114,6 +114,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- branches tests/branches/run.py \
 	    -- deps tests/deps/run.py \
 	    -- analyze tests/analyze/run.py \
+	    -- calls tests/calls/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

@@ -252,7 +252,7 @@ def stacks_and_least():
 
 @case
 def deep_recursion():
-    """A million frames: nothing in gait may recurse as deep as the program."""
+    """Nothing in gait may recurse as deep as the program."""
     source = WORK / "deep.c"
     source.write_text("""int sink; __attribute__((noinline, noclone)) int deep(int n) { int m = n ? deep(n - 1) : 0; sink += m; return m + 1; }
                       int main() { return deep(99999) != 100000; }""")
