@@ -24,9 +24,10 @@ static int show(struct session *s)
     if (status)
         warn("%s", e.text);
     if (r->left_out)
-        warn("the tool was not shown %u processes: it can be shown those of %u", r->left_out,
-             RING_MEMORIES);
-    return status;
+        warn("the tool %s has not seen all of %u processes, since there was no room for their code; "
+             "it can be shown %u processes of %llu instructions each",
+             r->options->path, r->left_out, RING_MEMORIES, MIRROR_INSNS);
+    return status || r->left_out ? -1 : 0;
 }
 
 /* Half of the machine's memory. */
@@ -43,7 +44,7 @@ int cmd_tool(int argc, char **argv)
     VEC(char *) set = {0};
     struct err e;
     session_init(&s, argv[0]);
-    for (int c; (c = next_option(argc, argv, "+j:", options)) != -1;) {
+    for (int c; (c = next_option(argc, argv, SESSION_SHORTS, options)) != -1;) {
         if (session_option(&s, c))
             continue;
         if (c == OPT_SET)
