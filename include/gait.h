@@ -66,7 +66,7 @@ struct gait_mark {
 /* Some events of one thread. An instruction that makes very many accesses may go on in the thread's next batch: these then come first in
  * it, and the instruction is not counted again. */
 struct gait_batch {
-    uint32_t process, thread; /* numbers, from 0, as gait info shows them */
+    uint32_t process, thread; /* numbers, from 0, as gait info shows them; of processes that share a memory, that of the first */
     uint32_t n_runs, n_accesses, n_marks;
     uint32_t n_insns; /* how many instructions have numbers so far */
     const struct gait_run *runs;

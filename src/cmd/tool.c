@@ -36,6 +36,15 @@ static u64 default_memory(void)
     return (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE) / 2;
 }
 
+/* The number that an option was given: not so large that it could not be counted. */
+static u64 limited(const char *option, const char *what)
+{
+    u64 n = option_number("tool", option, what, optarg);
+    if (n > UINT32_MAX)
+        die_usage("tool: --%s %s is too much; 0 is without limit", option, optarg);
+    return n;
+}
+
 int cmd_tool(int argc, char **argv)
 {
     struct session s;
@@ -50,9 +59,9 @@ int cmd_tool(int argc, char **argv)
         if (c == OPT_SET)
             vec_push(&set, optarg);
         else if (c == OPT_PATIENCE)
-            o.patience = (u32)option_number(argv[0], "patience", "a number of seconds", optarg);
+            o.patience = (u32)limited("patience", "a number of seconds");
         else
-            o.memory = option_number(argv[0], "memory", "a number of MB", optarg) << 20;
+            o.memory = limited("memory", "a number of MB") << 20;
     }
     if (optind >= argc)
         die_usage("tool: no TOOL.so was given");

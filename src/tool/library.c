@@ -69,6 +69,8 @@ struct gait_place gait_where(struct gait_result *r, uint32_t process, uint64_t p
 struct gait {
     struct names names;
     struct err trouble;
+    bool ended; /* and how: */
+    int how;    /* 0, or -1 with the trouble */
     /* Of a trace: */
     struct trace *trace;
     struct walk walk;
@@ -317,7 +319,12 @@ static int close_program(struct gait *g)
 
 int gait_next(struct gait *g, struct gait_batch *b)
 {
-    return g->trace ? next_of_trace(g, b) : next_of_program(g, b);
+    if (g->ended)
+        return g->how;
+    int more = g->trace ? next_of_trace(g, b) : next_of_program(g, b);
+    g->ended = more <= 0;
+    g->how = more;
+    return more;
 }
 
 struct gait_place gait_find(struct gait *g, uint32_t process, uint64_t pc)
