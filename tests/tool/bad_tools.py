@@ -174,7 +174,7 @@ def nothing_is_left_when_gait_is_killed():
     for tool, options in ((EXAMPLES / "functions.so", []), (tool_of("bad.c"), ["--set", "how=loop"])):
         out = WORK / "orphan.txt"
         out.unlink(missing_ok=True)
-        g = subprocess.Popen([GAIT, "tool", *options, tool, "--", work(), "3000", out], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        g = subprocess.Popen([GAIT, "tool", *options, tool, "--", work(), "10000", out], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         until(lambda: any(has_begun(p) for p in descendants(g.pid)), "the program does not begin")
         time.sleep(0.3)
         family = descendants(g.pid)
@@ -183,4 +183,4 @@ def nothing_is_left_when_gait_is_killed():
         g.kill()
         until(lambda: not any(map(is_alive, ours)), "the keeper or the tool is left behind")
         printed = g.communicate(timeout=LIMIT)[0].decode()
-        require(printed == native(3000) and out.read_text() == native(3000), f"the program printed {printed!r}")
+        require(printed == native(10000) and out.read_text() == native(10000), f"the program printed {printed!r}")
