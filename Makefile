@@ -78,6 +78,11 @@ $(B)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(SAN_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(HOST) -O1 -g $(SAN) -Itests/unit -o $@ $< $(SAN_OBJ) $(LIBS)
 
+# A program that uses the library, under the same.
+$(B)/tool/ask: tests/tool/ask.c tests/tool/lines.h include/gait.h $(SAN_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -Iinclude -pthread -O1 -g $(SAN) -o $@ $< $(filter-out $(B)/san/cmd/%,$(SAN_OBJ)) $(LIBS)
+
 # Fuzzers: the translator on random code, the reader on random files.
 FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace $(B)/fuzz/fuzz_pack
 FUZZ_SRC := $(filter-out src/cmd/% src/host/% src/tool/%,$(SRC))
@@ -104,7 +109,7 @@ $(STATE): $(wildcard tests/state/*.[chS]) src/base/base.h
 	$(CC) $(HOST) $(CFLAGS) -Itests/state -no-pie -o $@ $(filter %.c %.S,$^) -lZydis
 
 # What every change must pass, in minutes.
-check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
+check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/tool/ask
 	@tests/run doors scripts/check-doors $(foreach t,$(UNIT),-- $(notdir $(t)) $(t)) \
 	    -- insn tests/insn/run.py \
 	    -- cli tests/cli/run.py \
@@ -115,6 +120,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- deps tests/deps/run.py \
 	    -- analyze tests/analyze/run.py \
 	    -- calls tests/calls/run.py \
+	    -- tool tests/tool/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

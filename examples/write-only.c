@@ -15,7 +15,7 @@ struct page {
 };
 
 struct state {
-    struct gait_counts *counts; /* bytes, stores */
+    struct gait_counts *counts; /* bytes; how often they were written, all together */
     struct page *table[TABLE];
 };
 
@@ -72,7 +72,7 @@ static void merge(void *into, void *from)
 
 static void finish(void *state, struct gait_result *r)
 {
-    static const char *const columns[] = {"bytes", "stores"};
+    static const char *const columns[] = {"bytes", "written"};
     gait_counts_table(count(state), r, GAIT_BY_LINE, "write_only", "bytes written and never read, by who wrote last", columns);
 }
 

@@ -66,7 +66,7 @@ struct gait_mark {
 /* Some events of one thread. An instruction that makes very many accesses may go on in the thread's next batch: these then come first in
  * it, and the instruction is not counted again. */
 struct gait_batch {
-    uint32_t process, thread; /* numbers, from 0, as gait info shows them */
+    uint32_t process, thread; /* numbers, from 0, as gait info shows them; of processes that share a memory, that of the first */
     uint32_t n_runs, n_accesses, n_marks;
     uint32_t n_insns; /* how many instructions have numbers so far */
     const struct gait_run *runs;
@@ -82,7 +82,7 @@ struct gait_result;
 struct gait_table;
 
 enum gait_table_kind {
-    GAIT_FACTS,  /* one row, shown one cell to a line */
+    GAIT_FACTS,  /* one row, shown one cell to a line; further rows are not shown */
     GAIT_ROWS,   /* what matters most comes first: people see the first --top of them */
     GAIT_SERIES, /* the first column goes up; all rows are shown */
 };
@@ -108,7 +108,7 @@ struct gait_place {
 };
 struct gait_place gait_where(struct gait_result *r, uint32_t process, uint64_t pc);
 
-/* Counts of instructions, which nearly every tool wants: so many for each, of all processes. */
+/* Counts of instructions, which nearly every tool wants: so many (1 to 16) for each, of all processes. */
 struct gait_counts;
 struct gait_counts *gait_counts(uint32_t each);
 /* Those of a batch's process: the counts of instruction i begin at [i * each]. They may move with the next call. */
@@ -125,13 +125,13 @@ void gait_counts_table(struct gait_counts *c, struct gait_result *r, enum gait_b
 
 /* -- Tools ---------------------------------------------------------------------------------------- */
 
-/* What each of several states of a tool gets to see. With one state (-j 1) they are all the same: all events, in order. */
+/* What each of several states of a tool gets to see, in order. How many there are is up to whoever runs it (-j), and may be one. */
 enum gait_split {
-    GAIT_SPLIT_NONE,    /* there is only one state */
-    GAIT_SPLIT_TIME,    /* some of the batches each, in order */
+    GAIT_SPLIT_NONE,    /* there is only one state, and it sees everything */
+    GAIT_SPLIT_TIME,    /* some of the batches each */
     GAIT_SPLIT_THREAD,  /* all batches of some of the program's threads */
-    GAIT_SPLIT_ADDRESS, /* of all batches the accesses to some addresses, in pieces of gait_tool.split_bytes; an access to several pieces
-                           is cut. Runs and marks come to the first state only. */
+    GAIT_SPLIT_ADDRESS, /* of all batches the accesses to some addresses, in pieces of gait_tool.split_bytes: an access to several pieces
+                           is cut, even if there is one state. Runs, which have no accesses then, and marks come to the first state only. */
 };
 
 struct gait_option {
@@ -166,15 +166,16 @@ extern const struct gait_tool gait_tool;
 
 struct gait;
 
-/* A trace, or a program (argv: NULL-terminated) that is run now. NULL with a sentence in `why`. */
+/* A trace, or a program (argv: NULL-terminated) that is run now, as a child of a child of this process. NULL with a sentence in `why`. */
 struct gait *gait_open(const char *trace, char *why, size_t room);
 struct gait *gait_start(char *const *argv, char *why, size_t room);
-/* The next batch, which lives until the next call: 1; 0 at the end; -1 with a sentence in gait_trouble. */
+/* The next batch, which lives until the next call: 1; 0 at the end; -1 with a sentence in gait_trouble, and nothing after it. */
 int gait_next(struct gait *g, struct gait_batch *b);
 const char *gait_trouble(const struct gait *g);
 /* Where an address is; texts live until gait_close. Of a program that is run: when gait_next has returned 0. */
 struct gait_place gait_find(struct gait *g, uint32_t process, uint64_t pc);
-/* After gait_start: the program goes on to its end, unseen if it has not ended yet; its status as from waitpid. After gait_open: 0. */
+/* After gait_start: the program goes on to its end, unseen if it has not ended yet; its status as from waitpid, or -1 if what watched it has
+ * died. After gait_open: 0. */
 int gait_close(struct gait *g);
 
 #pragma GCC visibility pop

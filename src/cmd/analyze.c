@@ -95,7 +95,7 @@ static void read_options(struct session *s, int argc, char **argv)
 {
     const struct analysis *own = s->n ? s->analyses[0] : NULL;
     const struct option *options = make_options(own);
-    for (int c; (c = next_option(argc, argv, own ? "+j:" : "+j:a:", options)) != -1;) {
+    for (int c; (c = next_option(argc, argv, own ? SESSION_SHORTS : SESSION_SHORTS "a:", options)) != -1;) {
         if (session_option(s, c))
             continue;
         if (c == 'a')

@@ -45,6 +45,9 @@ bool session_option(struct session *s, int c)
     case OPT_FOLLOW:
         s->follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
         return true;
+    case 'o':
+        s->output = optarg;
+        return true;
     case 'j':
         s->workers = (u32)option_number(s->command, "jobs", "a number of threads", optarg);
         if (!s->workers || s->workers > WORKERS)
@@ -84,26 +87,38 @@ static int end(struct session *s, int (*show)(struct session *s))
     return status;
 }
 
-static int run_program(struct session *s, char **argv, int (*show)(struct session *s))
+/* A trace that is written besides is as gait record writes it, whatever the analyses want. */
+static struct run_options options_of(const struct session *s, char **argv)
 {
-    struct run_options o = {
-        .argv = argv, .events = EVENTS_control, .sink = SINK_analyst, .follow = s->follow};
-    struct live live = {.pipeline = s->pipeline};
-    struct run_result result;
-    struct err e;
+    struct run_options o = {.argv = argv, .events = EVENTS_control, .follow = s->follow};
     for (u32 i = 0; i < s->n; i++)
         if (s->analyses[i]->wants_memory)
             o.events = EVENTS_memory;
-    if (live_run(&live, &o, s->workers, &result, &e))
+    if (s->output) {
+        o.events = EVENTS_memory;
+        o.sink = SINK_file;
+        o.output = s->output;
+    }
+    return o;
+}
+
+/* What was seen is shown, even if something went wrong on the way. */
+static int run_program(struct session *s, char **argv, int (*show)(struct session *s))
+{
+    struct run_options o = options_of(s, argv);
+    struct live live = {.pipeline = s->pipeline};
+    struct run_result result;
+    struct err e;
+    int failed = live_run(&live, &o, s->workers, &result, &e);
+    if (!result.ran)
         die("%s", e.text);
     report_run(&o, &result);
     s->modules = live.modules.v;
     s->n_modules = live.modules.n;
     int status = end(s, show);
     live_fini(&live);
-    if (result.undecodable)
-        die("the records of the program could not all be decoded, so something is missing: %s",
-            result.decode_error.text);
+    if (failed)
+        die("%s", e.text);
     return status ? status : end_like(result.status);
 }
 
@@ -126,6 +141,8 @@ int session_run(struct session *s, int argc, char **argv, int (*show)(struct ses
     struct err e;
     bool live = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--");
     const char *path = live ? NULL : only_argument(argc, argv, "TRACE, or -- PROGRAM");
+    if (path && s->output)
+        die_usage("%s: -o is for the trace of a program, and %s is not run", s->command, path);
     s->pipeline = pipeline_new(s->analyses, s->studies, s->n, s->workers, &e);
     if (!s->pipeline)
         die_usage("%s: %s", s->command, e.text);

@@ -17,6 +17,7 @@ struct session {
     u32 n;
     u32 workers;
     bool follow, stats;
+    const char *output; /* where a program's trace is to go besides; NULL: nowhere */
     size_t top; /* 0: not given */
     void (*print)(FILE *f, const struct result *r, size_t top);
     struct pipeline *pipeline;
@@ -29,7 +30,9 @@ enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_OWN };
 #define SESSION_OPTIONS                                                                       \
     {"top", required_argument, NULL, OPT_TOP}, {"json", no_argument, NULL, OPT_JSON},         \
         {"csv", no_argument, NULL, OPT_CSV}, {"stats", no_argument, NULL, OPT_STATS},         \
-        {"follow", required_argument, NULL, OPT_FOLLOW}, {"jobs", required_argument, NULL, 'j'}
+        {"follow", required_argument, NULL, OPT_FOLLOW}, {"jobs", required_argument, NULL, 'j'},  \
+        {"output", required_argument, NULL, 'o'}
+#define SESSION_SHORTS "+j:o:"
 
 void session_init(struct session *s, const char *command);
 /* Is it one of these? */

@@ -24,15 +24,25 @@ static int show(struct session *s)
     if (status)
         warn("%s", e.text);
     if (r->left_out)
-        warn("the tool was not shown %u processes: it can be shown those of %u", r->left_out,
-             RING_MEMORIES);
-    return status;
+        warn("the tool %s has not seen all of %u processes, since there was no room for their code; "
+             "it can be shown %u processes of %llu instructions each",
+             r->options->path, r->left_out, RING_MEMORIES, MIRROR_INSNS);
+    return status || r->left_out ? -1 : 0;
 }
 
 /* Half of the machine's memory. */
 static u64 default_memory(void)
 {
     return (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE) / 2;
+}
+
+/* The number that an option was given: not so large that it could not be counted. */
+static u64 limited(const char *option, const char *what)
+{
+    u64 n = option_number("tool", option, what, optarg);
+    if (n > UINT32_MAX)
+        die_usage("tool: --%s %s is too much; 0 is without limit", option, optarg);
+    return n;
 }
 
 int cmd_tool(int argc, char **argv)
@@ -43,15 +53,15 @@ int cmd_tool(int argc, char **argv)
     VEC(char *) set = {0};
     struct err e;
     session_init(&s, argv[0]);
-    for (int c; (c = next_option(argc, argv, "+j:", options)) != -1;) {
+    for (int c; (c = next_option(argc, argv, SESSION_SHORTS, options)) != -1;) {
         if (session_option(&s, c))
             continue;
         if (c == OPT_SET)
             vec_push(&set, optarg);
         else if (c == OPT_PATIENCE)
-            o.patience = (u32)option_number(argv[0], "patience", "a number of seconds", optarg);
+            o.patience = (u32)limited("patience", "a number of seconds");
         else
-            o.memory = option_number(argv[0], "memory", "a number of MB", optarg) << 20;
+            o.memory = limited("memory", "a number of MB") << 20;
     }
     if (optind >= argc)
         die_usage("tool: no TOOL.so was given");

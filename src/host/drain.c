@@ -68,26 +68,6 @@ struct owner {
     u32 number, tid, pid;
 };
 
-/* Sort a buffer's records into the columns of its thread. */
-static void sink_file(struct drain *d, const struct owner *o, const u8 *data, u32 size)
-{
-    struct process *p = d->process;
-    struct run *r = p->run;
-    pthread_mutex_lock(&r->writer_lock);
-    struct track *t = r->write_failed ? NULL : tracks_thread(p, o->number, o->tid, o->pid);
-    r->write_failed |= !t;
-    pthread_mutex_unlock(&r->writer_lock);
-    if (!t || d->undecodable)
-        return;
-    if (r->stress.digest)
-        sink_decode(d, data, size, &(struct watchers){.digest = &t->digest});
-    if (!t->pack)
-        seal_open(p, t);
-    d->undecodable = pack_records(t->pack, data, size, &d->decode_error) < 0;
-    if (seal_is_due(p, t))
-        seal_track(p, t);
-}
-
 static struct owner owner_of(const struct process *p, u32 i)
 {
     const struct control *c = p->control;
@@ -95,33 +75,69 @@ static struct owner owner_of(const struct process *p, u32 i)
                           load_relaxed(&c->owner[i].pid)};
 }
 
-static void sink_analyst(struct drain *d, u64 turn, const struct owner *o, const u8 *data, u32 size)
+/* The thread of the trace that filled a buffer. */
+struct filler {
+    u32 thread;
+    struct track *track; /* if its records go to the file, and NULL if they cannot */
+};
+
+/* Without a file there may be several drains, and a track may move as soon as the lock is given back: then only the number is told. */
+static struct filler filler_of(struct drain *d, const struct owner *o)
 {
     struct process *p = d->process;
-    const struct analyst *a = p->run->options->analyst;
-    pthread_mutex_lock(&p->run->writer_lock);
+    struct run *r = p->run;
+    struct filler f = {0};
+    pthread_mutex_lock(&r->writer_lock);
     struct track *t = tracks_thread(p, o->number, o->tid, o->pid);
-    u32 thread = t ? t->thread : 0;
+    if (!t && r->writer_open) { /* what can no longer be written can still be looked at */
+        r->write_failed = true;
+        t = tracks_thread(p, o->number, o->tid, o->pid);
+    }
     if (!t && !d->undecodable) {
         d->undecodable = true;
-        d->decode_error = p->run->write_error;
+        d->decode_error = r->write_error;
     }
-    pthread_mutex_unlock(&p->run->writer_lock);
-    struct watchers w = {.analyst = a, .buffer = a->open(p->analysed, turn, thread)};
-    sink_decode(d, data, size, &w);
-    a->close(w.buffer);
+    f.thread = t ? t->thread : 0;
+    if (r->options->sink == SINK_file && !r->write_failed)
+        f.track = t;
+    pthread_mutex_unlock(&r->writer_lock);
+    return f;
+}
+
+/* Sort a buffer's records into the columns of its thread. */
+static void sink_file(struct drain *d, struct track *t, const u8 *data, u32 size)
+{
+    struct process *p = d->process;
+    if (d->unpackable)
+        return;
+    if (!t->pack)
+        seal_open(p, t);
+    d->unpackable = pack_records(t->pack, data, size, &d->decode_error) < 0;
+    d->undecodable |= d->unpackable;
+    if (seal_is_due(p, t))
+        seal_track(p, t);
 }
 
 static void sink(struct drain *d, u64 turn, const struct owner *o, const u8 *data, u32 size)
 {
     struct process *p = d->process;
+    const struct run_options *options = p->run->options;
+    const struct analyst *a = options->analyst;
+    struct watchers w = {.analyst = a};
+    struct filler f = {0};
     __atomic_fetch_add(&p->record_bytes, size, __ATOMIC_RELAXED);
-    if (p->run->options->sink == SINK_decode)
-        sink_decode(d, data, size, &(struct watchers){0});
-    else if (p->run->options->sink == SINK_file)
-        sink_file(d, o, data, size);
-    else if (p->run->options->sink == SINK_analyst)
-        sink_analyst(d, turn, o, data, size);
+    if (a || options->sink == SINK_file)
+        f = filler_of(d, o);
+    if (f.track)
+        sink_file(d, f.track, data, size);
+    if (f.track && p->run->stress.digest)
+        w.digest = &f.track->digest;
+    if (a) /* each turn is taken, whatever is in it: those behind it wait for that */
+        w.buffer = a->open(p->analysed, turn, f.thread);
+    if (options->sink == SINK_decode || w.digest || a)
+        sink_decode(d, data, size, &w);
+    if (a)
+        a->close(w.buffer);
 }
 
 /* -- Buffers ---------------------------------------------------------------------------------- */
@@ -218,13 +234,21 @@ static void *drain_main(void *drain)
 /* -- Begin and end ---------------------------------------------------------------------------- */
 
 /* Buffers decode alone, so as many threads may decode as there are cores; they are packed in the order of the ring. */
-void drain_begin(struct process *p)
+static u32 drains_of(const struct run_options *o)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    enum sink s = p->run->options->sink;
+    if (o->sink == SINK_file)
+        return 1;
+    if (o->analyst)
+        return o->analyst->threads;
+    return o->sink == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
+}
+
+void drain_begin(struct process *p)
+{
     const struct analyst *a = p->run->options->analyst;
-    p->n_drains = s == SINK_analyst ? a->threads : s == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
-    if (s == SINK_analyst)
+    p->n_drains = drains_of(p->run->options);
+    if (a)
         p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator));
     p->drains = calloc(p->n_drains, sizeof *p->drains);
     check(p->drains != NULL);

@@ -13,13 +13,14 @@
 
 enum overflow { OVERFLOW_wait, OVERFLOW_drop };
 
-enum sink { SINK_drop, SINK_decode, SINK_file, SINK_analyst };
+/* Where the records go; an analyst may see them besides. */
+enum sink { SINK_drop, SINK_decode, SINK_file };
 
 /* Somebody who wants the events while the program runs. Several threads work on buffers at once; the buffers of a process have turns,
  * in the order in which they were filled. */
 struct analyst {
     void *ctx;
-    u32 threads; /* how many work on the buffers of a process */
+    u32 threads; /* how many work on the buffers of a process; one if they go to a file, too */
     /* A process begins; its table grows, and stays until the end. What is returned stands for the process below. */
     void *(*begin)(void *ctx, u32 number, const struct unit_table *t);
     void *(*open)(void *process, u64 turn, u32 thread); /* a buffer of this thread */
@@ -37,7 +38,7 @@ struct run_options {
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */
     const char *output;     /* for SINK_file */
-    const struct analyst *analyst; /* for SINK_analyst */
+    const struct analyst *analyst; /* NULL: none */
     bool follow;            /* trace the processes it makes, too */
 };
 
@@ -57,12 +58,12 @@ struct run_stats {
 struct run_result {
     bool ran;                   /* the program was started; the fields below hold */
     int status;                 /* as from waitpid */
-    struct trace_counts counts; /* for SINK_decode */
+    struct trace_counts counts; /* where they are decoded */
     u64 digest;                 /* for SINK_file under stress */
     struct run_stats stats;
     bool refused;     /* something could not be translated: it ran natively, one step at a time */
     struct err why;   /* the first of those */
-    bool undecodable; /* with SINK_decode */
+    bool undecodable; /* where they are decoded */
     struct err decode_error;
 };
 

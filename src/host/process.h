@@ -188,7 +188,8 @@ struct process {
         struct decoder decoder;
         struct batch *batch;
         struct trace_counts counts;
-        bool undecodable;
+        bool undecodable; /* so nothing is decoded any more */
+        bool unpackable;  /* ... nor packed */
         struct err decode_error;
     } * drains;
     u32 n_drains;

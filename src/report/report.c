@@ -10,7 +10,7 @@
 static size_t shown(const struct table *t, size_t top)
 {
     size_t n = table_rows(t);
-    return t->kind == TABLE_rows ? MIN(n, top) : n;
+    return t->kind == TABLE_series ? n : MIN(n, t->kind == TABLE_facts ? 1 : top);
 }
 
 static bool is_text(const struct table *t, size_t column)
@@ -123,11 +123,11 @@ void report_text(FILE *f, const struct result *r, size_t top)
         const struct table *t = r->tables.v[i];
         size_t rows = shown(t, top);
         fprintf(f, "%s%s\n", i ? "\n" : "", t->title);
-        if (t->kind == TABLE_facts)
-            print_facts(f, t);
-        else
+        if (t->kind != TABLE_facts)
             print_rows(f, t, rows);
-        if (rows < table_rows(t))
+        else if (rows)
+            print_facts(f, t);
+        if (t->kind == TABLE_rows && rows < table_rows(t))
             fprintf(f, "and %zu more; --top N shows N\n", table_rows(t) - rows);
     }
 }
@@ -185,7 +185,10 @@ void report_json(FILE *f, const struct result *r, size_t top)
             fputs(row ? ", " : "", f);
             json_row(f, t, row);
         }
-        fputs(t->kind == TABLE_facts ? "" : "]", f);
+        if (t->kind != TABLE_facts)
+            putc(']', f);
+        else if (!table_rows(t))
+            fputs("{}", f);
     }
     fputs("}\n", f);
 }

@@ -7,6 +7,7 @@
 #include "tool/runner.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +41,13 @@ static struct table *inside(struct gait_table *t)
 struct gait_table *gait_table(struct gait_result *r, enum gait_table_kind kind, const char *name,
                               const char *title)
 {
+    check(kind <= GAIT_SERIES);
     return (struct gait_table *)result_table(&r->result, (enum table_kind)kind, name, title);
 }
 
 void gait_column(struct gait_table *t, enum gait_cell type, const char *name)
 {
+    check(type <= GAIT_PERCENT);
     table_add_column(inside(t), (enum cell_type)type, name, NULL);
 }
 
@@ -66,6 +69,8 @@ struct gait_place gait_where(struct gait_result *r, uint32_t process, uint64_t p
 struct gait {
     struct names names;
     struct err trouble;
+    bool ended; /* and how: */
+    int how;    /* 0, or -1 with the trouble */
     /* Of a trace: */
     struct trace *trace;
     struct walk walk;
@@ -82,13 +87,19 @@ static struct gait *make(void)
 {
     struct gait *g = calloc(1, sizeof *g);
     check(g != NULL);
-    g->modules = -1;
+    g->modules = g->ring.peer = -1;
     return g;
 }
 
 static struct gait *fail(struct gait *g, char *why, size_t room, const struct err *e)
 {
     snprintf(why, room, "%s", e->text);
+    if (g->ring.control)
+        ring_fini(&g->ring);
+    if (g->ring.peer >= 0)
+        close(g->ring.peer);
+    if (g->modules >= 0)
+        close(g->modules);
     free(g->trace);
     free(g);
     return NULL;
@@ -183,31 +194,72 @@ static void program_begun(void *ring)
         ring_say(r, RING_ready);
 }
 
+/* Nobody's handlers are to run in the child: they belong to the process that asks. */
+static void forget_handlers(void)
+{
+    struct sigaction old;
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            signal(sig, SIG_DFL);
+}
+
 /* In the child: run it, and hand its events over to whoever reads. */
 static _Noreturn void host_main(struct gait *g, char *const *argv)
 {
     struct runner runner = {.ring = g->ring};
+    struct ring_control *c = runner.ring.control;
     const struct analysis *const chosen[] = {&runner_analysis};
     void *const studies[] = {&runner};
-    struct run_options o = {
-        .argv = (char **)argv, .events = EVENTS_memory, .sink = SINK_analyst, .follow = true};
+    struct run_options o = {.argv = (char **)argv, .events = EVENTS_memory, .follow = true};
     struct run_result result = {0};
     struct err e;
     u32 workers = (u32)MAX(1, MIN(sysconf(_SC_NPROCESSORS_ONLN), 8));
     struct pipeline *p = pipeline_new(chosen, studies, 1, workers, &e);
     check(p != NULL);
     struct live live = {.pipeline = p, .begun = program_begun, .ctx = &runner.ring};
-    if (live_run(&live, &o, workers, &result, &e)) {
-        snprintf(g->ring.control->why, RING_TEXT, "%s", e.text);
-        ring_say(&g->ring, RING_refused);
+    forget_handlers();
+    int failed = live_run(&live, &o, workers, &result, &e);
+    if (result.ran)
+        c->status = result.status;
+    if (!failed && runner.left_out)
+        failed = err_set(&e, "there was no room for the code of %u processes", runner.left_out);
+    names_write(g->modules, live.modules.v, live.modules.n);
+    if (failed) {
+        snprintf(c->why, RING_TEXT, "%s", e.text);
+        ring_say(&runner.ring, RING_refused);
         _exit(1);
     }
-    names_write(g->modules, live.modules.v, live.modules.n);
-    if (result.undecodable)
-        _exit(1); /* without a last word: something is missing */
-    g->ring.control->status = result.status;
     ring_close(&runner.ring);
     _exit(0);
+}
+
+/* A descriptor that tells when a process has ended. */
+static int watch_process(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* Make the child: each side then watches the other. */
+static int start_host(struct gait *g, char *const *argv, struct err *e)
+{
+    int self = watch_process(getpid());
+    fflush(NULL); /* or both would print what is in the buffers */
+    g->host = self >= 0 && g->modules >= 0 ? fork() : -1;
+    if (!g->host) {
+        g->ring.peer = self;
+        host_main(g, argv);
+    }
+    if (self >= 0)
+        close(self);
+    if (g->host > 0)
+        g->ring.peer = watch_process(g->host);
+    return g->host < 0 ? err_set(e, "no process can be made for %s: %s", argv[0], strerror(errno)) : 0;
+}
+
+static void wait_for_host(const struct gait *g)
+{
+    while (waitpid(g->host, NULL, 0) < 0 && errno == EINTR)
+        ;
 }
 
 struct gait *gait_start(char *const *argv, char *why, size_t room)
@@ -218,49 +270,45 @@ struct gait *gait_start(char *const *argv, char *why, size_t room)
     if (ring_init(&g->ring, &e))
         return fail(g, why, room, &e);
     g->ring.control->n_readers = 1;
-    fflush(NULL);
-    g->host = fork();
-    if (!g->host)
-        host_main(g, argv);
-    if (g->host < 0) {
-        err_set(&e, "no process can be made for %s: %s", argv[0], strerror(errno));
+    g->ring.control->status = -1;
+    ring_begin(&g->ring);
+    if (start_host(g, argv, &e))
         return fail(g, why, room, &e);
-    }
-    g->ring.peer = (int)syscall(SYS_pidfd_open, g->host, 0);
     while (ring_wait(&g->ring, RING_begins, 100) == RING_begins)
-        if (waitpid(g->host, NULL, WNOHANG) == g->host)
+        if (g->ring.peer < 0 || ring_is_alone(&g->ring))
             break;
-    if (load_acquire(&g->ring.control->state) == RING_ready)
+    if (load_acquire(&g->ring.control->state) == RING_ready) {
+        ring_protect(&g->ring);
         return g;
-    err_set(&e, "%s", g->ring.control->why[0] ? g->ring.control->why : "it could not be started");
-    waitpid(g->host, NULL, 0);
-    ring_fini(&g->ring);
+    }
+    err_set(&e, "%s", g->ring.control->why[0] ? g->ring.control->why : "what was to watch the program has died");
+    wait_for_host(g);
     return fail(g, why, room, &e);
 }
 
 static int next_of_program(struct gait *g, struct gait_batch *b)
 {
+    const struct ring_control *c = g->ring.control;
     if (g->got)
         ring_pass(&g->ring, 0, g->got);
     if (ring_get(&g->ring, g->got, b)) {
         g->got++;
         return 1;
     }
-    if (!load_acquire(&g->ring.head->closed))
-        return err_set(&g->trouble, "the events end before the program does: what watched it has died");
     if (!g->names.open)
         names_open(&g->names, g->modules);
-    return 0;
+    if (load_acquire(&g->ring.head->closed))
+        return 0;
+    return err_set(&g->trouble, "%s", load_acquire(&c->state) == RING_refused
+                                          ? c->why
+                                          : "the events end before the program does: what watched it has died");
 }
 
 static int close_program(struct gait *g)
 {
-    int status;
     ring_say(&g->ring, RING_done);
-    while (waitpid(g->host, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (load_acquire(&g->ring.head->closed))
-        status = g->ring.control->status;
+    wait_for_host(g);
+    int status = g->ring.control->status;
     close(g->ring.peer);
     close(g->modules);
     ring_fini(&g->ring);
@@ -271,7 +319,12 @@ static int close_program(struct gait *g)
 
 int gait_next(struct gait *g, struct gait_batch *b)
 {
-    return g->trace ? next_of_trace(g, b) : next_of_program(g, b);
+    if (g->ended)
+        return g->how;
+    int more = g->trace ? next_of_trace(g, b) : next_of_program(g, b);
+    g->ended = more <= 0;
+    g->how = more;
+    return more;
 }
 
 struct gait_place gait_find(struct gait *g, uint32_t process, uint64_t pc)
@@ -284,11 +337,11 @@ struct gait_place gait_find(struct gait *g, uint32_t process, uint64_t pc)
 int gait_close(struct gait *g)
 {
     int status = 0;
+    names_close(&g->names); /* before what it points to */
     if (g->trace)
         close_trace(g);
     else
         status = close_program(g);
-    names_close(&g->names);
     free(g);
     return status;
 }

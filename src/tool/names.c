@@ -51,17 +51,18 @@ void names_open(struct names *x, int fd)
 {
     FILE *f = fdopen(dup(fd), "r");
     struct entry m;
-    check(f != NULL);
     *x = (struct names){.open = true};
-    rewind(f);
-    while (fread(&m, sizeof m, 1, f) == 1) {
+    if (f) /* or a tool has closed it: nothing is known */
+        rewind(f);
+    while (f && fread(&m, sizeof m, 1, f) == 1) {
         struct trace_module own = {
             .process = m.process, .start = m.start, .end = m.end, .offset = m.offset};
         own.path = read_text(f, m.path);
         own.build_id = read_text(f, m.build_id);
         vec_push(&x->modules, own);
     }
-    fclose(f);
+    if (f)
+        fclose(f);
     sources_init(&x->sources, x->modules.v, x->modules.n);
 }
 

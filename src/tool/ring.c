@@ -27,6 +27,7 @@ int ring_init(struct ring *r, struct err *e)
                        "%llu GB of address space for the events cannot be had: %s; see ulimit -v "
                        "and vm.overcommit_memory",
                        RING_SIZE >> 30, strerror(errno));
+    madvise(p, RING_SIZE, MADV_DONTDUMP); /* or a core would take hours */
     *r = (struct ring){.control = (struct ring_control *)p,
                        .head = (struct ring_head *)(p + CONTROL_SIZE),
                        .mirrors = p + CONTROL_SIZE + HEAD_SIZE,
@@ -37,6 +38,12 @@ int ring_init(struct ring *r, struct err *e)
 void ring_fini(struct ring *r)
 {
     munmap(r->control, RING_SIZE);
+}
+
+void ring_begin(struct ring *r)
+{
+    u32 n = load_acquire(&r->control->n_readers);
+    r->n_readers = MIN(n, (u32)RING_READERS);
 }
 
 void *ring_room(struct ring *r)
@@ -52,8 +59,7 @@ static void sleep_on(u32 *word, u32 seen, u32 ms)
     syscall(SYS_futex, word, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
-/* Has the other side ended? */
-static bool is_alone(const struct ring *r)
+bool ring_is_alone(const struct ring *r)
 {
     struct pollfd p = {.fd = r->peer, .events = POLLIN};
     return r->peer >= 0 && poll(&p, 1, 0) == 1;
@@ -82,16 +88,16 @@ enum ring_state ring_wait(struct ring *r, enum ring_state s, u32 ms)
 
 static bool somebody_reads(const struct ring *r)
 {
-    return load_acquire(&r->control->state) == RING_ready && !is_alone(r);
+    return load_acquire(&r->control->state) == RING_ready && !ring_is_alone(r);
 }
 
 /* -- Putting ------------------------------------------------------------------------------------ */
 
-static u64 passed_by_all(const struct ring *r)
+u64 ring_passed(const struct ring *r)
 {
     u64 least = load_relaxed(&r->head->put);
-    for (u32 i = 0; i < load_acquire(&r->control->n_readers); i++) {
-        u64 n = load_acquire(&r->control->passed[i % RING_READERS]);
+    for (u32 i = 0; i < r->n_readers; i++) {
+        u64 n = load_acquire(&r->control->passed[i]);
         least = MIN(least, n);
     }
     return least;
@@ -99,7 +105,7 @@ static u64 passed_by_all(const struct ring *r)
 
 static bool has_slot(const struct ring *r)
 {
-    return load_relaxed(&r->head->put) - passed_by_all(r) < RING_SLOTS;
+    return load_relaxed(&r->head->put) - ring_passed(r) < RING_SLOTS;
 }
 
 /* Wait for a free slot; NULL if nobody reads any more. */
@@ -135,15 +141,19 @@ static u32 fitting(const struct view *v, u32 from)
             break;
         n++;
     }
+    check(n || from == v->runs.n); /* a run is of one batch, and that fits */
     return n;
 }
 
 static void copy_runs(struct ring_slot *s, const struct view *v, u32 from, u32 n)
 {
-    const struct gait_run *first = v->runs.v + from, *last = first + n - 1;
     s->n_runs = n;
-    s->n_accesses = n ? last->access + last->n_accesses - first->access : 0;
-    if (n)
+    s->n_accesses = 0;
+    if (!n)
+        return;
+    const struct gait_run *first = v->runs.v + from, *last = first + n - 1;
+    s->n_accesses = last->access + last->n_accesses - first->access;
+    if (s->n_accesses)
         memcpy(s->accesses, v->accesses.v + first->access, s->n_accesses * sizeof *s->accesses);
     for (u32 i = 0; i < n; i++) {
         s->runs[i] = first[i];
@@ -202,7 +212,7 @@ static bool wait_for(struct ring *r, u64 n)
     struct ring_head *h = r->head;
     while (load_acquire(&h->put) <= n) {
         u32 seen = load_acquire(&h->put_bell);
-        if (load_acquire(&h->closed) || is_alone(r))
+        if (load_acquire(&h->closed) || ring_is_alone(r))
             return load_acquire(&h->put) > n;
         __atomic_fetch_add(&r->control->reader_waits, 1, __ATOMIC_SEQ_CST);
         if (load_acquire(&h->put) <= n && !load_acquire(&h->closed))

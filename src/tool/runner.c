@@ -12,19 +12,11 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 100 };
 
 /* -- The keeper --------------------------------------------------------------------------------- */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* A child that dies with its parent, and leaves the keyboard's signals to the program. */
 static pid_t fork_bound(void)
@@ -37,6 +29,7 @@ static pid_t fork_bound(void)
         _exit(1);
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* whoever ignores it is not told how a child ended */
     return 0;
 }
 
@@ -44,18 +37,21 @@ static pid_t fork_bound(void)
 static u64 progress(const struct ring *r)
 {
     u64 sum = load_relaxed(&r->control->state);
-    for (u32 i = 0; i < r->control->n_readers && i < RING_READERS; i++)
+    for (u32 i = 0; i < RING_READERS; i++)
         sum += load_relaxed(&r->control->passed[i]);
     return sum;
 }
 
+/* Is it the tool that is waited for? It may wait for batches itself, or for whoever reads its tables. */
 static bool has_work(const struct ring *r)
 {
-    u64 put = load_relaxed(&r->head->put);
-    bool all = load_relaxed(&r->control->state) == RING_ready;
-    for (u32 i = 0; i < r->control->n_readers && i < RING_READERS; i++)
-        all &= load_relaxed(&r->control->passed[i]) == put;
-    return !all || load_relaxed(&r->head->closed);
+    const u32 state = load_relaxed(&r->control->state);
+    const u64 put = load_relaxed(&r->head->put);
+    bool through = true;
+    for (u32 i = 0; i < load_relaxed(&r->control->n_readers) && i < RING_READERS; i++)
+        through &= load_relaxed(&r->control->passed[i]) == put;
+    return state != RING_prints &&
+           (state != RING_ready || !through || load_relaxed(&r->head->closed));
 }
 
 static bool ended(int fd)
@@ -64,27 +60,34 @@ static bool ended(int fd)
     return poll(&p, 1, LOOK_MS) == 1;
 }
 
+/* Wait until it has ended; true if that was our doing. Its time is counted by looking at it, not by a clock: while all of us are stopped,
+ * as by a terminal's key, it has none. */
+static bool watch(const struct runner *r, pid_t tool)
+{
+    const u64 limit = r->options->patience * 1000ull;
+    int fd = (int)syscall(SYS_pidfd_open, tool, 0);
+    u64 seen = 0, idle = 0;
+    bool stopped = false;
+    while (fd >= 0 && !ended(fd)) {
+        u64 at = progress(&r->ring);
+        idle = at != seen || !has_work(&r->ring) ? 0 : idle + LOOK_MS;
+        seen = at;
+        if (limit && idle > limit && !stopped)
+            stopped = !kill(tool, SIGKILL);
+    }
+    return stopped;
+}
+
 static _Noreturn void keep(struct runner *r, pid_t tool)
 {
     struct ring_control *c = r->ring.control;
-    int fd = (int)syscall(SYS_pidfd_open, tool, 0), status = 0;
-    double since = now();
-    u64 seen = 0;
-    bool stopped = false;
-    while (!ended(fd)) {
-        u64 at = progress(&r->ring);
-        if (at != seen || !has_work(&r->ring))
-            since = now();
-        seen = at;
-        if (r->options->patience && now() - since > r->options->patience && !stopped) {
-            kill(tool, SIGKILL);
-            stopped = true;
-        }
-    }
-    waitpid(tool, &status, 0);
+    int status = 0;
+    bool stopped = watch(r, tool);
+    while (waitpid(tool, &status, 0) < 0 && errno == EINTR)
+        ;
     u32 state = load_acquire(&c->state);
     c->status = status;
-    if (state == RING_begins || state == RING_ready)
+    if (state == RING_begins || state == RING_ready || state == RING_prints)
         ring_say(&r->ring, stopped ? RING_stopped : RING_died);
     _exit(0);
 }
@@ -94,8 +97,6 @@ static _Noreturn void keep(struct runner *r, pid_t tool)
 static int start_processes(struct runner *r, struct err *e)
 {
     pid_t keeper = fork_bound();
-    if (keeper < 0)
-        return err_set(e, "no process can be made for the tool: %s", strerror(errno));
     if (!keeper) {
         pid_t tool = fork_bound();
         if (!tool)
@@ -104,45 +105,78 @@ static int start_processes(struct runner *r, struct err *e)
             _exit(1);
         keep(r, tool);
     }
-    r->ring.peer = (int)syscall(SYS_pidfd_open, keeper, 0);
+    if (keeper > 0)
+        r->ring.peer = (int)syscall(SYS_pidfd_open, keeper, 0);
+    if (keeper < 0 || r->ring.peer < 0)
+        return err_set(e, "no process can be made for the tool %s: %s", r->options->path,
+                       strerror(errno));
     return 0;
 }
 
 /* The keeper says how it ended; that it has ended without a word can only be somebody's doing. */
 static enum ring_state wait_while(struct runner *r, enum ring_state s)
 {
-    struct pollfd p = {.fd = r->ring.peer, .events = POLLIN};
     enum ring_state now_is;
     while ((now_is = ring_wait(&r->ring, s, LOOK_MS)) == s)
-        if (poll(&p, 1, 0) == 1 && load_acquire(&r->ring.control->state) == s)
-            return RING_died;
+        if (ring_is_alone(&r->ring) && load_acquire(&r->ring.control->state) == s)
+            return RING_lost;
     return now_is;
 }
 
-static int say_end(const struct runner *r, enum ring_state s, struct err *e)
+/* How far it had come, as the end of a sentence's part. */
+static const char *when(const struct runner *r, bool began, char room[64])
 {
-    const struct ring_control *c = r->ring.control;
+    u64 passed = ring_passed(&r->ring);
+    if (!began)
+        return "while it began";
+    if (load_relaxed(&r->ring.head->closed) && passed == load_relaxed(&r->ring.head->put))
+        return "while it finished";
+    snprintf(room, 64, "after %lu batches", (unsigned long)passed);
+    return room;
+}
+
+static int say_death(const struct runner *r, const char *at, struct err *e)
+{
     const char *tool = r->options->path;
-    unsigned long seen = (unsigned long)load_relaxed(&r->ring.head->put);
-    char why[RING_TEXT];
-    if (s == RING_done)
+    const s32 status = r->ring.control->status;
+    char memory[96] = "";
+    if (WIFEXITED(status))
+        return err_set(e,
+                       "the tool %s ended itself with status %d %s; it should return from its "
+                       "functions, see gait.h(3)",
+                       tool, WEXITSTATUS(status), at);
+    if (r->options->memory)
+        snprintf(memory, sizeof memory, "it may have %lu MB of memory (--memory), and ",
+                 (unsigned long)(r->options->memory >> 20));
+    return err_set(e, "the tool %s was ended by signal %d (%s) %s; %sgait-tool(1) says how to debug it",
+                   tool, WTERMSIG(status), strsignal(WTERMSIG(status)), at, memory);
+}
+
+static int say_end(const struct runner *r, enum ring_state s, bool began, struct err *e)
+{
+    const char *tool = r->options->path;
+    char why[RING_TEXT], room[64];
+    const char *at = when(r, began, room);
+    switch (s) {
+    case RING_done:
         return 0;
-    if (s == RING_refused) {
-        memcpy(why, c->why, sizeof why);
+    case RING_refused:
+        memcpy(why, r->ring.control->why, sizeof why);
         why[sizeof why - 1] = 0;
         return err_set(e, "%s", why);
-    }
-    if (s == RING_stopped)
+    case RING_stopped:
         return err_set(e,
-                       "the tool %s did not come back for %u seconds and was stopped, after %lu batches; "
+                       "the tool %s did not come back for %u seconds %s, and was stopped; "
                        "--patience gives it more time",
-                       tool, r->options->patience, seen);
-    if (WIFEXITED(c->status))
-        return err_set(e, "the tool %s ended itself with status %d before it had finished, after %lu batches", tool,
-                       WEXITSTATUS(c->status), seen);
-    return err_set(e, "the tool %s was ended by signal %d (%s), after %lu batches; it may have up to %lu MB of memory, see --memory",
-                   tool, WTERMSIG(c->status), strsignal(WTERMSIG(c->status)), seen,
-                   (unsigned long)(r->options->memory >> 20));
+                       tool, r->options->patience, at);
+    case RING_died:
+        return say_death(r, at, e);
+    default:
+        return err_set(e,
+                       "the tool %s was ended %s, since the process that watches it was killed; a "
+                       "tool must not send signals to other processes",
+                       tool, at);
+    }
 }
 
 int runner_start(struct runner *r, const struct runner_options *o, struct err *e)
@@ -156,7 +190,10 @@ int runner_start(struct runner *r, const struct runner_options *o, struct err *e
     if (start_processes(r, e))
         return -1;
     enum ring_state s = wait_while(r, RING_begins);
-    return s == RING_ready ? 0 : say_end(r, s, e);
+    if (s != RING_ready)
+        return say_end(r, s, false, e);
+    ring_begin(&r->ring);
+    return 0;
 }
 
 int runner_end(struct runner *r, const struct trace_module *m, size_t n, struct err *e)
@@ -164,7 +201,13 @@ int runner_end(struct runner *r, const struct trace_module *m, size_t n, struct 
     fflush(NULL);
     names_write(r->modules, m, n);
     ring_close(&r->ring);
-    int status = say_end(r, wait_while(r, RING_ready), e);
+    enum ring_state s = wait_while(r, RING_ready);
+    bool printed = s == RING_prints;
+    if (printed)
+        s = wait_while(r, RING_prints);
+    if (printed && s == RING_died && WTERMSIG(r->ring.control->status) == SIGPIPE)
+        raise(SIGPIPE); /* nobody wants to read on: end as quietly as all commands do */
+    int status = say_end(r, s, true, e);
     close(r->modules);
     close(r->ring.peer);
     ring_fini(&r->ring);

@@ -25,7 +25,7 @@ struct runner {
     const struct runner_options *options;
     struct ring ring;
     int modules; /* what names_write was given */
-    u32 left_out; /* processes for whose code there was no room */
+    u32 left_out; /* processes for whose code there was no room, so that not all of them was shown */
 };
 
 /* Load the tool and have it begin: -1 with a sentence if it cannot. */

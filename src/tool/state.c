@@ -4,6 +4,7 @@
 #include "tool/library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -48,10 +49,10 @@ static const char *tool_fault(const struct gait_tool *t)
         return "was made for another version of gait.h";
     if (!t->name || !t->begin || !t->batch || !t->finish)
         return "lacks a name, begin, batch or finish";
-    if (t->split != GAIT_SPLIT_NONE && !t->merge)
-        return "may be split, but lacks merge";
     if (t->split > GAIT_SPLIT_ADDRESS)
         return "has an unknown split";
+    if (t->split != GAIT_SPLIT_NONE && !t->merge)
+        return "may be split, but lacks merge";
     if (cut && (!t->split_bytes || t->split_bytes & (t->split_bytes - 1)))
         return "has split_bytes that are not a power of two";
     return NULL;
@@ -65,7 +66,7 @@ static const struct gait_tool *load(struct runner *r)
     snprintf(path, sizeof path, "%s%s", strchr(name, '/') ? "" : "./", name);
     void *object = dlopen(path, RTLD_NOW);
     if (!object)
-        refuse(r, "the tool %s cannot be loaded: %s", name, dlerror());
+        refuse(r, "the tool %s cannot be loaded: %s; see gait-tool(1)", name, dlerror());
     const struct gait_tool *t = dlsym(object, "gait_tool");
     if (!t)
         refuse(r, "%s is no tool: it has no `const struct gait_tool gait_tool`; see gait.h(3)", name);
@@ -96,7 +97,7 @@ static void check_settings(struct runner *r, const struct gait_tool *t)
             size_t at = strlen(names);
             snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "; there are ", o->name);
         }
-        refuse(r, "the tool %s has no option %.*s%s", t->name, (int)n, *s,
+        refuse(r, "the tool %s has no option %.*s%s", r->options->path, (int)n, *s,
                names[0] ? names : ", and none at all");
     }
 }
@@ -159,13 +160,12 @@ static void batch_of_addresses(struct state *s, struct gait_batch *b)
 static void *state_run(void *state)
 {
     struct state *s = state;
-    const enum gait_split split = s->of > 1 ? s->tool->split : GAIT_SPLIT_NONE;
+    const enum gait_split split = s->tool->split;
     struct gait_batch b;
     for (u64 n = 0; ring_get(s->ring, n, &b); n++) {
         if (split == GAIT_SPLIT_ADDRESS)
             batch_of_addresses(s, &b);
-        else if (split == GAIT_SPLIT_NONE ||
-                 (split == GAIT_SPLIT_TIME ? n : b.thread) % s->of == s->number)
+        else if ((split == GAIT_SPLIT_THREAD ? b.thread : n) % s->of == s->number)
             s->tool->batch(s->state, &b);
         ring_pass(s->ring, s->number, n + 1);
     }
@@ -188,8 +188,8 @@ static void begin_states(struct runner *r, const struct gait_tool *t, struct sta
         states[i] = (struct state){.ring = &r->ring, .tool = t, .number = i, .of = n};
         states[i].state = t->begin(&setup);
         if (!states[i].state)
-            refuse(r, "the tool %s cannot begin: %s", t->name,
-                   setup.why[0] ? setup.why : "its begin returned NULL");
+            refuse(r, "the tool %s cannot begin: %s", r->options->path,
+                   setup.why[0] ? setup.why : "its begin returned NULL; see gait.h(3)");
     }
 }
 
@@ -200,9 +200,23 @@ static void finish(struct runner *r, const struct gait_tool *t, struct state *st
         t->merge(states[0].state, states[i].state);
     names_open(&result.names, r->modules);
     t->finish(states[0].state, &result);
+    ring_say(&r->ring, RING_prints);
     r->options->print(stdout, &result.result, r->options->top);
-    if (fflush(stdout))
-        refuse(r, "what the tool %s has found cannot be printed", t->name);
+    if (fflush(stdout) || ferror(stdout))
+        refuse(r, "what the tool %s has found cannot be written to standard output: %s",
+               r->options->path, strerror(errno));
+}
+
+static void run_states(struct runner *r, struct state *states, u32 n)
+{
+    for (u32 i = 0; i < n; i++) {
+        int fault = pthread_create(&states[i].thread, NULL, state_run, &states[i]);
+        if (fault)
+            refuse(r, "no thread can be made for the tool %s: %s; give it more --memory, or fewer --jobs",
+                   r->options->path, strerror(fault));
+    }
+    for (u32 i = 0; i < n; i++)
+        pthread_join(states[i].thread, NULL);
 }
 
 void state_main(struct runner *r)
@@ -216,10 +230,7 @@ void state_main(struct runner *r)
     begin_states(r, t, states, n);
     store_release(&r->ring.control->n_readers, n);
     ring_say(&r->ring, RING_ready);
-    for (u32 i = 0; i < n; i++)
-        check(pthread_create(&states[i].thread, NULL, state_run, &states[i]) == 0);
-    for (u32 i = 0; i < n; i++)
-        pthread_join(states[i].thread, NULL);
+    run_states(r, states, n);
     finish(r, t, states, n);
     ring_say(&r->ring, RING_done);
     _exit(0);

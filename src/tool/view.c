@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many slots each of the guest's records has, 0 if there is none of this number. What was decoded has been checked to have
+ * them; what a live program writes into its header later says nothing. */
+static const u8 slots_of[FIRST_EXIT_ID] = {
+#define RECORD(name, id, slots, what) [id] = slots,
+#include "wire/records.def"
+#undef RECORD
+};
+
 static const u8 mark_kinds[FIRST_EXIT_ID] = {
     [RECORD_syscall] = GAIT_MARK_SYSCALL,     [RECORD_signal] = GAIT_MARK_SIGNAL,
     [RECORD_sigreturn] = GAIT_MARK_SIGRETURN, [RECORD_state] = GAIT_MARK_STATE,
@@ -17,9 +25,10 @@ static const u8 mark_kinds[FIRST_EXIT_ID] = {
 static void add_mark(struct view *v, const struct events *e, u32 i)
 {
     const u8 *record = e->records + e->batch->record_at[i];
-    struct gait_mark m = {.kind = mark_kinds[e->batch->exit[i]], .run = (u32)v->runs.n};
-    u32 slots = MIN((u32)record[0], (u32)ARRAY_LEN(m.value));
-    memcpy(m.value, record + RECORD_SLOTS_AT, slots * sizeof m.value[0]);
+    const u32 id = e->batch->exit[i];
+    struct gait_mark m = {.kind = mark_kinds[id], .run = (u32)v->runs.n};
+    check(slots_of[id] <= ARRAY_LEN(m.value));
+    memcpy(m.value, record + RECORD_SLOTS_AT, slots_of[id] * sizeof m.value[0]);
     vec_push(&v->marks, m);
 }
 
@@ -51,10 +60,11 @@ static void add_run(struct view *v, const struct events *e, u32 i, const struct 
     const struct batch *b = e->batch;
     const struct unit *u = &e->table->units.v[r->unit];
     bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == b->n_records;
-    u32 from = begun ? e->shown : 0, to = goes_on ? events_shown(e) : r->insns;
-    struct gait_run run = {.insn = u->insn0 + from,
-                           .n_insns = to > from ? to - from : 0,
-                           .access = (u32)v->accesses.n};
+    /* A live program may change its partial record: then these are another unit's. */
+    u32 to = goes_on ? MIN(events_shown(e), r->insns) : r->insns;
+    u32 from = begun ? MIN(e->shown, to) : 0;
+    struct gait_run run = {
+        .insn = u->insn0 + from, .n_insns = to - from, .access = (u32)v->accesses.n};
     add_accesses(v, e, i, u);
     run.n_accesses = (u32)v->accesses.n - run.access;
     vec_push(&v->runs, run);
@@ -66,7 +76,7 @@ void view_add(struct view *v, const struct events *e)
     for (u32 i = 0; i < e->batch->n_records; i++)
         if (events_ran(e, i, &r))
             add_run(v, e, i, &r);
-        else if (e->batch->exit[i] != RECORD_partial)
+        else if (e->batch->exit[i] != RECORD_partial && slots_of[e->batch->exit[i]])
             add_mark(v, e, i);
 }
 
