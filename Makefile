@@ -119,6 +119,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- branches tests/branches/run.py \
 	    -- deps tests/deps/run.py \
 	    -- analyze tests/analyze/run.py \
+	    -- attach tests/attach/run.py \
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
 	    -- programs tests/programs/run.sh small \
