@@ -48,6 +48,7 @@ struct pipeline {
     void *const *studies;
     struct lane *lanes;
     u32 n_lanes;
+    pthread_mutex_t lock; /* memories begin and end one at a time, also where there are no lanes */
     u64 first_tick, last_tick;
     struct pipe_stats stats; /* atomic */
 };
@@ -79,6 +80,7 @@ struct stretch {
     u64 number;
     u32 thread;
     struct work *work;
+    u64 refs;
     u64 began, add, take, wait; /* ticks */
 };
 
@@ -107,6 +109,7 @@ struct pipeline *pipeline_new(const struct analysis *const *chosen, void *const 
     p->n = n;
     p->analyses = chosen;
     p->studies = studies;
+    check(pthread_mutex_init(&p->lock, NULL) == 0);
     p->lanes = zeros((size_t)n * workers, sizeof *p->lanes);
     for (u32 i = 0; i < n; i++) {
         int parts = chosen[i]->begin ? chosen[i]->begin(studies[i], workers, e) : 1;
@@ -124,6 +127,7 @@ void pipeline_free(struct pipeline *p)
 {
     for (u32 i = 0; i < p->n_lanes; i++)
         pthread_mutex_destroy(&p->lanes[i].lock);
+    pthread_mutex_destroy(&p->lock);
     free(p->lanes);
     free(p);
 }
@@ -131,6 +135,7 @@ void pipeline_free(struct pipeline *p)
 /* Nobody takes anything meanwhile. */
 static void lock_lanes(struct pipeline *p)
 {
+    pthread_mutex_lock(&p->lock);
     for (u32 i = 0; i < p->n_lanes; i++)
         pthread_mutex_lock(&p->lanes[i].lock);
 }
@@ -139,6 +144,7 @@ static void unlock_lanes(struct pipeline *p)
 {
     for (u32 i = 0; i < p->n_lanes; i++)
         pthread_mutex_unlock(&p->lanes[i].lock);
+    pthread_mutex_unlock(&p->lock);
 }
 
 struct pipe_order *pipeline_order(struct pipeline *p)
@@ -364,6 +370,7 @@ void pipeline_add(struct stretch *s, const struct events *e)
     for (u32 i = 0; i < p->n; i++)
         p->analyses[i]->add(s->work->of[i], e);
     s->work->refs += e->batch->n_refs;
+    s->refs += e->batch->n_refs;
     s->work->records += e->batch->n_records;
     spend(&s->add, since);
     if (s->work->refs >= FULL_REFS || s->work->records >= FULL_RECORDS)
@@ -379,6 +386,7 @@ static void add_stats(struct stretch *s)
     __atomic_fetch_add(&n->take, s->take, __ATOMIC_RELAXED);
     __atomic_fetch_add(&n->wait, s->wait, __ATOMIC_RELAXED);
     __atomic_fetch_add(&n->stretches, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&n->refs, s->refs, __ATOMIC_RELAXED);
     store_relaxed(&s->memory->pipeline->last_tick, now);
 }
 

@@ -27,7 +27,7 @@ struct pipe_stats {
     u64 add;
     u64 take;
     u64 wait; /* for works to be taken */
-    u64 works, stretches;
+    u64 works, stretches, refs;
 };
 
 /* The studies have been made and set; NULL with a sentence if one of them cannot begin. */

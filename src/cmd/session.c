@@ -78,9 +78,21 @@ static void print_stats(const struct session *s)
                 all ? 100.0 * (double)rows[i].ticks / (double)all : 0.0);
 }
 
+/* A trace without references says little to those who want them. */
+static void warn_of_missing(const struct session *s)
+{
+    struct pipe_stats n = pipeline_stats(s->pipeline);
+    for (u32 i = 0; i < s->n; i++)
+        if (s->analyses[i]->wants_memory && n.works && !n.refs)
+            warn("%s looks at memory references, and there are none: the trace was recorded with "
+                 "--events=control; record it again without that",
+                 s->analyses[i]->name);
+}
+
 /* Show what was found; the status of a command that could not. */
 static int end(struct session *s, int (*show)(struct session *s))
 {
+    warn_of_missing(s);
     int status = show(s) ? 1 : 0;
     if (s->stats)
         print_stats(s);
