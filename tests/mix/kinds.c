@@ -32,6 +32,7 @@ static void wide_128(int n)
 
 __attribute__((target("avx2"))) static void wide_256(int n)
 {
+    __asm__ volatile("vpabsd %%xmm1, %%xmm1; vbroadcastss %%xmm1, %%xmm1; vcvtss2si %%xmm1, %%eax" ::: "xmm1", "eax");
     for (int i = 0; i < n; i += 8) {
         __m256i at = _mm256_loadu_si256((void *)(places + i)), all = _mm256_set1_epi32(i % 16 ? -1 : 0);
         __m256i got = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), table, at, all, 4);

@@ -134,7 +134,8 @@ def an_ordinary_program():
 @case
 def records_left_in_their_middle():
     program = static("faults", HERE / "faults.c")
-    compare_trace(record("faults", program), program)
+    for knobs in ("", "hot,tinybuf"):
+        compare_trace(record("faults", program, GAIT_STRESS=knobs), program)
     for name in ("gather_faults_in_the_middle", "faults_and_handlers"):
         trace = record(name, build(name, ROOT / f"tests/programs/{name}.c"))
         compare_events(analysis("mix", trace), list(events_of(trace)), name)
