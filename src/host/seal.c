@@ -144,7 +144,7 @@ bool seal_is_due(const struct process *p, const struct track *t)
 
 void seal_due(struct process *p)
 {
-    for (size_t i = 0; i < p->tracks.n && p->open_packs; i++)
+    for (size_t i = 0; p->open_packs && i < p->tracks.n; i++)
         if (p->tracks.v[i].pack && seal_is_due(p, &p->tracks.v[i]))
             seal_track(p, &p->tracks.v[i]);
 }
