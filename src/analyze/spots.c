@@ -114,6 +114,8 @@ static u64 weigh(const struct row *x, u64 weight)
 
 static void add_columns(const struct spots *s, struct table *t)
 {
+    if (s->rate)
+        table_add_column(t, CELL_number, s->rate, NULL);
     if (s->by == BY_line) {
         table_add_column(t, CELL_text, "file", NULL);
         table_add_column(t, CELL_count, "line", NULL);
@@ -130,6 +132,9 @@ static void add_row(const struct spots *s, const struct row *x, struct table *t)
     const struct source *p = &x->place;
     for (u32 i = 0; i < s->n_counts; i++)
         (c++)->count = x->count[i];
+    if (s->rate)
+        (c++)->number =
+            x->count[0] ? 1000.0 * (double)weigh(x, s->rate_weight) / (double)x->count[0] : 0.0;
     if (s->by == BY_line) {
         (c++)->text = result_text(t->result, p->at.file);
         (c++)->count = p->at.line;

@@ -9,7 +9,7 @@
 
 enum by { BY_function, BY_line, BY_instruction };
 
-enum { SPOT_COUNTS = 16 };
+enum { SPOT_COUNTS = 24 };
 
 struct spot {
     u32 process; /* whose memory the code is in */
@@ -20,6 +20,8 @@ struct spot {
 struct spots {
     enum by by;
     u32 n_counts;
+    const char *rate; /* a column of this name tells how many in 1000 of the first count; NULL: there is none */
+    u64 rate_weight;  /* of which counts: bits */
     VEC(struct spot) rows;
 };
 

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Cores and parts, and lists of touches. */
+#include "analyze/hierarchy.h"
+#include "analyze/cache_vector.h"
+
+#include <stdlib.h>
+
+static void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(MAX(n, 1ul), size);
+    check(p != NULL);
+    return p;
+}
+
+/* -- Cores -------------------------------------------------------------------------------------- */
+
+/* Make all caches of a core that are its own; those of all are in `shared`, which is NULL if these are to be made. */
+static void make_caches(struct core *c, const struct shape *s, const struct core *shared)
+{
+    for (u32 i = 0; i < s->n_caches; i++) {
+        const struct cache_shape *x = &s->cache[i];
+        if (x->is_private == !shared) {
+            c->cache[i] = shared ? shared->cache[i] : NULL;
+            c->strides[i] = shared ? shared->strides[i] : NULL;
+            continue;
+        }
+        c->cache[i] = zeros(1, sizeof *c->cache[i]);
+        cache_init(c->cache[i], shape_sets(x), x->ways, x->policy);
+        if (x->prefetch == PREFETCH_stride)
+            c->strides[i] = zeros(STRIDES, sizeof *c->strides[i]);
+    }
+}
+
+static void free_caches(struct core *c, const struct shape *s, bool is_private)
+{
+    for (u32 i = 0; i < s->n_caches; i++)
+        if (s->cache[i].is_private == is_private) {
+            cache_fini(c->cache[i]);
+            free(c->cache[i]);
+            free(c->strides[i]);
+        }
+}
+
+void hierarchy_add_core(struct hierarchy *h, u32 core)
+{
+    if (load_acquire(&h->core[core]))
+        return;
+    pthread_mutex_lock(&h->lock);
+    if (!h->core[core]) {
+        struct core *c = zeros(1, sizeof *c);
+        make_caches(c, h->shape, &h->all);
+        store_release(&h->core[core], c);
+        store_release(&h->n_cores, MAX(h->n_cores, core + 1));
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares)
+{
+    *h = (struct hierarchy){.shape = s,
+                            .slots = slots_of(s),
+                            .private_levels = shape_private_levels(s),
+                            .shares = shares,
+                            .n_parts = parts};
+    check(pthread_mutex_init(&h->lock, NULL) == 0);
+    h->part = aligned_alloc(128, parts * sizeof *h->part);
+    check(h->part != NULL);
+    memset(h->part, 0, parts * sizeof *h->part);
+    make_caches(&h->all, s, NULL);
+}
+
+void hierarchy_fini(struct hierarchy *h)
+{
+    for (u32 i = 0; i < h->n_cores; i++)
+        if (h->core[i]) {
+            free_caches(h->core[i], h->shape, true);
+            free(h->core[i]);
+        }
+    free_caches(&h->all, h->shape, false);
+    for (u32 i = 0; i < h->n_parts; i++)
+        sharing_fini(&h->part[i].sharing);
+    free(h->part);
+    pthread_mutex_destroy(&h->lock);
+}
+
+struct cache_stats hierarchy_stats(const struct hierarchy *h, u32 cache)
+{
+    struct cache_stats n = {0};
+    for (u32 i = 0; i < h->n_parts; i++) {
+        const struct cache_stats *x = &h->part[i].stats[cache];
+        n.writebacks += x->writebacks;
+        n.withdrawn += x->withdrawn;
+        n.prefetches += x->prefetches;
+        n.useful += x->useful;
+    }
+    return n;
+}
+
+struct coherence_stats hierarchy_coherence(const struct hierarchy *h)
+{
+    struct coherence_stats n = {0};
+    for (u32 i = 0; i < h->n_parts; i++) {
+        n.invalidations += h->part[i].coherence.invalidations;
+        n.upgrades += h->part[i].coherence.upgrades;
+        n.interventions += h->part[i].coherence.interventions;
+    }
+    return n;
+}
+
+/* -- Touches ------------------------------------------------------------------------------------ */
+
+/* A first level. Most touches find their line there in a state that they do not change. */
+struct first {
+    struct cache *cache;
+    u32 log2;
+    u64 mask[2], wanted[2]; /* a read's, a write's: the line's state, if masked so, is as wanted */
+};
+
+static struct first first_of(const struct hierarchy *h, const struct core *core, enum side side)
+{
+    const u32 i = h->shape->path[side][0];
+    const struct cache_shape *s = &h->shape->cache[i];
+    struct first f = {.cache = core->cache[i],
+                      .log2 = (u32)__builtin_ctz(s->line),
+                      .mask = {LINE_PREFETCHED, LINE_PREFETCHED | LINE_SHARED | LINE_DIRTY},
+                      .wanted = {0, LINE_DIRTY}};
+    const bool every = s->prefetch == PREFETCH_stride;
+    const bool changes[2] = {every, every || s->writing == WRITING_through || h->shares};
+    for (u32 writes = 0; writes < 2; writes++)
+        if (changes[writes]) { /* whatever the state is: none is as wanted */
+            f.mask[writes] = 0;
+            f.wanted[writes] = 1;
+        }
+    return f;
+}
+
+/* What a touch has missed is known. */
+static void count(struct tally *t, const struct touch *x, struct crossing *crossings, u32 missed)
+{
+    if (x->size & TOUCH_CROSSING) {
+        __atomic_fetch_or(&crossings[x->id & ~TOUCH_CODE].missed, missed, __ATOMIC_RELAXED);
+        return;
+    }
+    u64 *n = tally_of(t, x->id);
+    for (; missed; missed &= missed - 1)
+        n[__builtin_ctz(missed)]++;
+}
+
+/* Whatever the first level does not answer at once. */
+static __attribute__((noinline)) void visit(struct visit *v, const struct touch *x,
+                                            struct crossing *crossings, const struct first *f)
+{
+    const u64 line_size = 1ull << f->log2, from = x->address & ADDRESS_MASK,
+              end = from + (x->size & TOUCH_SIZE);
+    v->side = x->id & TOUCH_CODE ? SIDE_code : SIDE_data;
+    v->id = x->size & TOUCH_CROSSING ? crossings[x->id & ~TOUCH_CODE].id : x->id;
+    v->flags = x->size & ~TOUCH_SIZE;
+    v->missed = 0;
+    for (u64 at = from; at < end;) {
+        u64 next = MIN((at & ~(line_size - 1)) + line_size, end);
+        v->address = at;
+        if (v->h->shares)
+            v->bytes = sharing_bytes((u32)line_size, at, next - at);
+        levels_visit(v, (at & ADDRESS_MASK) >> f->log2);
+        at = next;
+    }
+    if (v->missed)
+        count(v->tally, x, crossings, v->missed);
+}
+
+static bool lies_in_one_line(const struct first *f, const struct touch *x)
+{
+    u64 size = 1ull << f->log2;
+    return (x->address & (size - 1)) + (x->size & TOUCH_SIZE) <= size;
+}
+
+static void take(struct visit *v, const struct first first[SIDES], const struct touch *x, size_t n,
+                 struct crossing *crossings)
+{
+    for (const struct touch *end = x + n; x < end; x++) {
+        const struct first *f = &first[x->id / TOUCH_CODE];
+        const u32 writes = x->size / TOUCH_WRITE;
+        u64 line = (x->address & ADDRESS_MASK) >> f->log2 | v->tally->owner;
+        const u64 *there = lies_in_one_line(f, x) ? cache_find(f->cache, line) : NULL;
+        if (!there || (*there & f->mask[writes]) != f->wanted[writes])
+            visit(v, x, crossings, f);
+    }
+}
+
+/* The same where the sets of the first level are vectors, as many as a power of two. */
+static VECTOR void take_vectors(struct visit *v, const struct first first[SIDES],
+                                const struct touch *x, size_t n, struct crossing *crossings)
+{
+    for (const struct touch *end = x + n; x < end; x++) {
+        const struct first *f = &first[x->id / TOUCH_CODE];
+        const u32 writes = x->size / TOUCH_WRITE;
+        u64 line = (x->address & ADDRESS_MASK) >> f->log2 | v->tally->owner;
+        u64 *set = f->cache->lines + (line & (f->cache->sets - 1)) * CACHE_VECTOR_WAYS;
+        if (!lies_in_one_line(f, x) ||
+            !((set[0] & ~LINE_STATE) == line || cache_vector_find(set, line)) ||
+            (set[0] & f->mask[writes]) != f->wanted[writes])
+            visit(v, x, crossings, f);
+    }
+}
+
+static bool are_vectors(const struct cache *c)
+{
+    return c->is_vector && !(c->sets & (c->sets - 1));
+}
+
+void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, struct touches *list)
+{
+    struct visit v = {.h = h,
+                      .part = &h->part[part],
+                      .core = load_acquire(&h->core[core]),
+                      .core_number = core,
+                      .tally = t};
+    struct first first[SIDES];
+    for (u32 side = 0; side < SIDES; side++)
+        first[side] = first_of(h, v.core, side);
+    bool vectors = are_vectors(first[SIDE_data].cache) && are_vectors(first[SIDE_code].cache);
+    size_t n;
+    const struct touch *x = touches_of(list, part, &n);
+    (vectors ? take_vectors : take)(&v, first, x, n, list->crossings.v);
+}
