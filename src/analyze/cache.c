@@ -29,7 +29,8 @@ static void seed(struct cache *c)
 void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy)
 {
     *c = (struct cache){.sets = sets, .ways = ways, .policy = policy};
-    c->is_vector = policy == POLICY_lru && ways == CACHE_VECTOR_WAYS && cache_has_vectors();
+    c->has_vectors = cache_has_vectors();
+    c->is_vector = policy == POLICY_lru && ways == CACHE_VECTOR_WAYS && c->has_vectors;
     c->lines = zeros(sets * ways, sizeof *c->lines);
     if (policy == POLICY_plru)
         c->trees = zeros(sets, sizeof *c->trees);
@@ -47,10 +48,12 @@ void cache_fini(struct cache *c)
 /* -- One set ------------------------------------------------------------------------------------ */
 
 /* The way a line is in; `ways` if it is in none. */
-static u32 way_of(const u64 *set, u32 ways, u64 line)
+static u32 way_of(const struct cache *c, const u64 *set, u64 line)
 {
     u32 k = 0;
-    while (k < ways && (set[k] & ~LINE_STATE) != line)
+    if (c->has_vectors)
+        return cache_vector_way(set, c->ways, line);
+    while (k < c->ways && (set[k] & ~LINE_STATE) != line)
         k++;
     return k;
 }
@@ -58,8 +61,7 @@ static u32 way_of(const u64 *set, u32 ways, u64 line)
 static void to_front(u64 *set, u32 k)
 {
     u64 line = set[k];
-    for (; k; k--)
-        set[k] = set[k - 1];
+    memmove(set + 1, set, k * sizeof *set);
     set[0] = line;
 }
 
@@ -131,7 +133,7 @@ u64 *cache_find(struct cache *c, u64 line)
     u64 index = cache_set_of(c, line), *set = set_at(c, index);
     if (c->is_vector)
         return cache_vector_find(set, line) ? set : NULL;
-    u32 k = way_of(set, c->ways, line);
+    u32 k = way_of(c, set, line);
     if (k == c->ways)
         return NULL;
     switch (c->policy) {
@@ -154,7 +156,7 @@ u64 *cache_find(struct cache *c, u64 line)
 u64 *cache_peek(struct cache *c, u64 line)
 {
     u64 *set = set_at(c, cache_set_of(c, line));
-    u32 k = way_of(set, c->ways, line);
+    u32 k = way_of(c, set, line);
     return k < c->ways ? &set[k] : NULL;
 }
 
@@ -177,7 +179,7 @@ u64 cache_put(struct cache *c, u64 line)
 u64 cache_remove(struct cache *c, u64 line)
 {
     u64 *set = set_at(c, cache_set_of(c, line));
-    u32 k = way_of(set, c->ways, line);
+    u32 k = way_of(c, set, line);
     if (k == c->ways)
         return 0;
     u64 old = set[k];

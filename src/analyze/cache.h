@@ -25,7 +25,8 @@ struct cache {
     u64 sets;
     u32 ways;
     enum policy policy;
-    bool is_vector; /* a set is what a vector holds, and ordered by use */
+    bool has_vectors; /* the processor has */
+    bool is_vector;   /* a set is what a vector holds, and ordered by use */
     u64 *
         lines; /* of each set its ways; 0: empty. lru and fifo: in order, the latest first, the empty ones last */
     u64 *trees; /* plru: of each set the bits of the inner nodes */
@@ -48,6 +49,12 @@ u64 *cache_peek(struct cache *c, u64 line);
 u64 cache_put(struct cache *c, u64 line);
 /* Take a line out; 0 if it is not there. */
 u64 cache_remove(struct cache *c, u64 line);
+
+/* All its sets are vectors, and as many as a power of two. */
+static inline bool cache_is_vectors(const struct cache *c)
+{
+    return c->is_vector && !(c->sets & (c->sets - 1));
+}
 
 static inline u64 cache_set_of(const struct cache *c, u64 line)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of 8 lines, ordered by their use, is a vector: no branch depends on where in it a line is. */
+/* Sets with vectors of 8 lines. A set of 8, ordered by their use, is one: no branch depends on where in it a line is. */
 #ifndef CACHE_VECTOR_H
 #define CACHE_VECTOR_H
 
@@ -12,6 +12,20 @@
 static inline bool cache_has_vectors(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+}
+
+/* The way a line is in; `ways` if it is in none. */
+static inline VECTOR u32 cache_vector_way(const u64 *set, u32 ways, u64 line)
+{
+    for (u32 k = 0; k < ways; k += 8) {
+        const __mmask8 there = (__mmask8)(ways - k < 8 ? (1u << (ways - k)) - 1 : 0xff);
+        __m512i v = _mm512_maskz_loadu_epi64(there, set + k);
+        v = _mm512_and_si512(v, _mm512_set1_epi64((s64)~LINE_STATE));
+        u32 found = _mm512_mask_cmpeq_epi64_mask(there, v, _mm512_set1_epi64((s64)line));
+        if (found)
+            return k + (u32)__builtin_ctz(found);
+    }
+    return ways;
 }
 
 /* Move the line to the front of its set, if it is there; was it? */

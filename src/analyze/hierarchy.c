@@ -60,6 +60,7 @@ void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool 
     *h = (struct hierarchy){.shape = s,
                             .slots = slots_of(s),
                             .private_levels = shape_private_levels(s),
+                            .is_plain = plain_suits(s),
                             .shares = shares,
                             .n_parts = parts};
     check(pthread_mutex_init(&h->lock, NULL) == 0);
@@ -67,6 +68,13 @@ void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool 
     check(h->part != NULL);
     memset(h->part, 0, parts * sizeof *h->part);
     make_caches(&h->all, s, NULL);
+}
+
+static void fini_part(struct hierarchy_part *p)
+{
+    vec_fini(&p->missed[0].v);
+    vec_fini(&p->missed[1].v);
+    sharing_fini(&p->sharing);
 }
 
 void hierarchy_fini(struct hierarchy *h)
@@ -78,7 +86,7 @@ void hierarchy_fini(struct hierarchy *h)
         }
     free_caches(&h->all, h->shape, false);
     for (u32 i = 0; i < h->n_parts; i++)
-        sharing_fini(&h->part[i].sharing);
+        fini_part(&h->part[i]);
     free(h->part);
     pthread_mutex_destroy(&h->lock);
 }
@@ -112,6 +120,7 @@ struct coherence_stats hierarchy_coherence(const struct hierarchy *h)
 /* A first level. Most touches find their line there in a state that they do not change. */
 struct first {
     struct cache *cache;
+    u64 *lines, sets_mask; /* its, if sets are as many as a power of two */
     u32 log2;
     u64 mask[2], wanted[2]; /* a read's, a write's: the line's state, if masked so, is as wanted */
 };
@@ -121,6 +130,8 @@ static struct first first_of(const struct hierarchy *h, const struct core *core,
     const u32 i = h->shape->path[side][0];
     const struct cache_shape *s = &h->shape->cache[i];
     struct first f = {.cache = core->cache[i],
+                      .lines = core->cache[i]->lines,
+                      .sets_mask = core->cache[i]->sets - 1,
                       .log2 = (u32)__builtin_ctz(s->line),
                       .mask = {LINE_PREFETCHED, LINE_PREFETCHED | LINE_SHARED | LINE_DIRTY},
                       .wanted = {0, LINE_DIRTY}};
@@ -134,8 +145,7 @@ static struct first first_of(const struct hierarchy *h, const struct core *core,
     return f;
 }
 
-/* What a touch has missed is known. */
-static void count(struct tally *t, const struct touch *x, struct crossing *crossings, u32 missed)
+void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings, u32 missed)
 {
     if (x->size & TOUCH_CROSSING) {
         __atomic_fetch_or(&crossings[x->id & ~TOUCH_CODE].missed, missed, __ATOMIC_RELAXED);
@@ -165,13 +175,14 @@ static __attribute__((noinline)) void visit(struct visit *v, const struct touch 
         at = next;
     }
     if (v->missed)
-        count(v->tally, x, crossings, v->missed);
+        hierarchy_count(v->tally, x, crossings, v->missed);
 }
 
-static bool lies_in_one_line(const struct first *f, const struct touch *x)
+/* Whether the first level has the line, and in a state that stays. It may be asked again: a line that was found is found as it was. */
+static inline bool answers(const struct first *f, u64 line, u32 writes)
 {
-    u64 size = 1ull << f->log2;
-    return (x->address & (size - 1)) + (x->size & TOUCH_SIZE) <= size;
+    const u64 *there = cache_find(f->cache, line);
+    return there && (*there & f->mask[writes]) == f->wanted[writes];
 }
 
 static void take(struct visit *v, const struct first first[SIDES], const struct touch *x, size_t n,
@@ -179,33 +190,40 @@ static void take(struct visit *v, const struct first first[SIDES], const struct 
 {
     for (const struct touch *end = x + n; x < end; x++) {
         const struct first *f = &first[x->id / TOUCH_CODE];
-        const u32 writes = x->size / TOUCH_WRITE;
-        u64 line = (x->address & ADDRESS_MASK) >> f->log2 | v->tally->owner;
-        const u64 *there = lies_in_one_line(f, x) ? cache_find(f->cache, line) : NULL;
-        if (!there || (*there & f->mask[writes]) != f->wanted[writes])
+        const u64 at = x->address & ADDRESS_MASK;
+        u64 line = at >> f->log2, last = (at + (x->size & TOUCH_SIZE) - 1) >> f->log2;
+        bool found = answers(f, line | v->tally->owner, x->size / TOUCH_WRITE);
+        while (line < last && found)
+            found = answers(f, ++line | v->tally->owner, x->size / TOUCH_WRITE);
+        if (!found)
             visit(v, x, crossings, f);
     }
 }
 
 /* The same where the sets of the first level are vectors, as many as a power of two. */
+static inline VECTOR bool answers_as_vector(const struct first *f, u64 line, u32 writes)
+{
+    u64 *set = f->lines + (line & f->sets_mask) * CACHE_VECTOR_WAYS;
+    return ((set[0] & ~LINE_STATE) == line || cache_vector_find(set, line)) &&
+           (set[0] & f->mask[writes]) == f->wanted[writes];
+}
+
 static VECTOR void take_vectors(struct visit *v, const struct first first[SIDES],
                                 const struct touch *x, size_t n, struct crossing *crossings)
 {
+    const u64 owner = v->tally->owner;
     for (const struct touch *end = x + n; x < end; x++) {
         const struct first *f = &first[x->id / TOUCH_CODE];
+        const u64 at = x->address & ADDRESS_MASK;
         const u32 writes = x->size / TOUCH_WRITE;
-        u64 line = (x->address & ADDRESS_MASK) >> f->log2 | v->tally->owner;
-        u64 *set = f->cache->lines + (line & (f->cache->sets - 1)) * CACHE_VECTOR_WAYS;
-        if (!lies_in_one_line(f, x) ||
-            !((set[0] & ~LINE_STATE) == line || cache_vector_find(set, line)) ||
-            (set[0] & f->mask[writes]) != f->wanted[writes])
+        u64 line = at >> f->log2 | owner,
+            last = (at + (x->size & TOUCH_SIZE) - 1) >> f->log2 | owner;
+        bool found = answers_as_vector(f, line, writes);
+        while (__builtin_expect(line < last, 0) && found)
+            found = answers_as_vector(f, ++line, writes);
+        if (!found)
             visit(v, x, crossings, f);
     }
-}
-
-static bool are_vectors(const struct cache *c)
-{
-    return c->is_vector && !(c->sets & (c->sets - 1));
 }
 
 void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, struct touches *list)
@@ -215,11 +233,16 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, st
                       .core = load_acquire(&h->core[core]),
                       .core_number = core,
                       .tally = t};
+    size_t n;
+    const struct touch *x = touches_of(list, part, &n);
+    if (h->is_plain) {
+        plain_take(h, v.part, v.core, t, x, n, list->crossings.v);
+        return;
+    }
     struct first first[SIDES];
     for (u32 side = 0; side < SIDES; side++)
         first[side] = first_of(h, v.core, side);
-    bool vectors = are_vectors(first[SIDE_data].cache) && are_vectors(first[SIDE_code].cache);
-    size_t n;
-    const struct touch *x = touches_of(list, part, &n);
+    bool vectors =
+        cache_is_vectors(first[SIDE_data].cache) && cache_is_vectors(first[SIDE_code].cache);
     (vectors ? take_vectors : take)(&v, first, x, n, list->crossings.v);
 }

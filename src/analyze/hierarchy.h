@@ -3,6 +3,7 @@
  *
  *   cache.c       the lines of one cache
  *   levels.c      a line that is asked for, level by level; lines that are evicted; prefetches
+ *   plain.c       the same, quicker, where only misses pass between levels
  *   coherence.c   cores that have the same line
  *   sharing.c     which of their bytes
  *   hierarchy.c   cores, parts, and lists of touches
@@ -43,7 +44,17 @@ struct core {
     struct stride *strides[SHAPE_CACHES]; /* NULL where there is no such prefetcher */
 };
 
+/* A line that a level has missed, and for which touch of a list. */
+struct missed {
+    u64 line;
+    u32 touch;
+};
+struct missed_list {
+    VEC(struct missed) v;
+};
+
 struct hierarchy_part {
+    struct missed_list missed[2]; /* plain.c's: in one level, and in the next */
     struct cache_stats stats[SHAPE_CACHES];
     struct coherence_stats coherence;
     struct sharing sharing;
@@ -53,6 +64,7 @@ struct hierarchy {
     const struct shape *shape;
     struct slots slots;
     u32 private_levels;
+    bool is_plain;
     bool shares;                    /* bytes that cores share are looked at */
     pthread_mutex_t lock;           /* guards the making of cores */
     struct core *core[SHAPE_CORES]; /* atomic; NULL: not in use yet */
@@ -88,6 +100,13 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, st
 struct cache_stats hierarchy_stats(const struct hierarchy *h, u32 cache);
 struct coherence_stats hierarchy_coherence(const struct hierarchy *h);
 
+/* What a touch has missed, levels as bits, is known. */
+void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings,
+                     u32 missed);
+/* Whether plain_take() will do. */
+bool plain_suits(const struct shape *s);
+void plain_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
+                struct tally *t, const struct touch *x, size_t n, struct crossing *crossings);
 /* A line of the first level is touched. */
 void levels_visit(struct visit *v, u64 number);
 /* An evicted line comes to a level: LINE_DIRTY and LINE_SHARED are its state. */

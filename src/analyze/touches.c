@@ -17,6 +17,7 @@ static void filter_init(struct touch_filter *f, struct touch_rule r)
     f->every[0] = r.every;
     f->every[1] = r.every || r.every_write;
     f->writes = r.writes;
+    f->kind = f->every[1] ? FILTER_any : r.writes ? FILTER_writes : FILTER_lines;
 }
 
 void touches_init(struct touches *t, const struct unit_table *table, struct touch_rule code,
@@ -25,8 +26,11 @@ void touches_init(struct touches *t, const struct unit_table *table, struct touc
     *t = (struct touches){.table = table, .parts = parts, .block_log2 = (u32)__builtin_ctz(block)};
     t->part = calloc(parts, sizeof *t->part);
     check(t->part != NULL);
+    code.writes = code.every_write = false;
     filter_init(&t->code, code);
     filter_init(&t->data, data);
+    if (t->code.kind == FILTER_any) /* as run_script has it */
+        t->data.kind = FILTER_any;
     touches_reset(t);
 }
 
@@ -123,45 +127,73 @@ static const struct touch_script *script_of(struct touches *t, u32 exit)
 
 /* -- Records ------------------------------------------------------------------------------------ */
 
-/* A line and whether it is written, see struct touch_filter. */
-static inline bool touch_line(struct touch_filter *f, u64 line, u32 writes)
+#define INLINE static inline __attribute__((always_inline))
+
+/* Whether a touch of the line stays. */
+INLINE bool touch_line(struct touch_filter *f, u64 line, u32 writes, enum filter_kind kind)
 {
     u64 *latest = &f->line[line & f->mask], it = line << 1 | writes;
-    bool stays = (*latest - it > 1) | f->every[writes];
+    if (kind == FILTER_lines) {
+        bool differs = *latest != line;
+        *latest = line;
+        return differs;
+    }
+    bool stays = *latest - it > 1 || (kind == FILTER_any && f->every[writes]);
     *latest = stays ? it : *latest;
     return stays;
 }
 
 /* Each is written, and stays if it comes to another line: a branch would often be mispredicted. */
-static inline struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f)
+INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f,
+                           enum filter_kind kind)
 {
-    u64 line = t.address >> f->log2, last = (t.address + (t.size & TOUCH_SIZE) - 1) >> f->log2;
-    u32 writes = t.size / TOUCH_WRITE;
-    bool stays = touch_line(f, line, writes);
+    const u32 size = kind == FILTER_lines ? t.size : t.size & TOUCH_SIZE;
+    const u32 writes = kind == FILTER_lines ? 0 : t.size / TOUCH_WRITE;
+    u64 line = t.address >> f->log2, last = (t.address + size - 1) >> f->log2;
+    bool stays = touch_line(f, line, writes, kind);
     while (__builtin_expect(
         line < last, 0)) /* an address from a file may wrap around: then there is no other line */
-        stays |= touch_line(f, ++line, writes);
+        stays |= touch_line(f, ++line, writes, kind);
     *to = t;
     return to + stays;
 }
 
 /* A whole record of a plain exit, with the addresses of its references. */
-static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
+INLINE void run_script_as(struct touches *t, const struct touch_script *s, const u64 *address,
+                          enum filter_kind code, enum filter_kind data)
 {
     const struct touch_step *step = t->steps.v + s->first, *end = step + s->n;
     struct touch *to = vec_grow(&t->list, s->n);
     for (; step < end; step++)
         if (step->pc)
-            to = touch(to, (struct touch){step->pc, step->id, step->size}, &t->code);
+            to = touch(to, (struct touch){step->pc, step->id, step->size}, &t->code, code);
         else
-            to = touch(to, (struct touch){*address++, step->id, step->size}, &t->data);
+            to = touch(to, (struct touch){*address++, step->id, step->size}, &t->data, data);
     t->list.n = (size_t)(to - t->list.v);
 }
 
-static void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
+static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
-    struct touch *to = vec_grow(&t->list, 1);
-    t->list.n = (size_t)(touch(to, x, f) - t->list.v);
+    if (t->code.kind == FILTER_lines && t->data.kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_lines);
+    else if (t->code.kind == FILTER_lines && t->data.kind == FILTER_writes)
+        run_script_as(t, s, address, FILTER_lines, FILTER_writes);
+    else if (t->code.kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_any);
+    else
+        run_script_as(t, s, address, FILTER_any, FILTER_any);
+}
+
+static inline void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
+{
+    struct touch *to = vec_grow(&t->list, 1), *end;
+    if (f->kind == FILTER_lines)
+        end = touch(to, x, f, FILTER_lines);
+    else if (f->kind == FILTER_writes)
+        end = touch(to, x, f, FILTER_writes);
+    else
+        end = touch(to, x, f, FILTER_any);
+    t->list.n = (size_t)(end - t->list.v);
 }
 
 static void touch_insns(struct touches *t, u32 id, u32 n)

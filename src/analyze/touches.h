@@ -50,8 +50,15 @@ struct touch_rule {
 
 /* Which line was touched last, for each set of a cache, or for some sets together. */
 enum { FILTER_LIMIT = 1024 };
+enum filter_kind {
+    FILTER_lines,
+    FILTER_writes,
+    FILTER_any /* which can do all, but takes its time */
+};
 struct touch_filter {
-    u64 line[FILTER_LIMIT]; /* twice its number, plus 1 if it was written */
+    enum filter_kind kind;
+    u64 line
+        [FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
     u64 mask;
     u32 log2;      /* of a line's size */
     bool every[2]; /* read or write stays */
