@@ -156,6 +156,16 @@ void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *cr
         n[__builtin_ctz(missed)]++;
 }
 
+/* All levels will be asked, most likely: their sets are fetched at the same time. */
+static void fetch(const struct visit *v, u64 number)
+{
+    const struct shape *s = v->h->shape;
+    for (u32 k = 1; k < s->n_levels; k++) {
+        const struct cache *c = v->core->cache[s->path[v->side][k]];
+        __builtin_prefetch(c->lines + cache_set_of(c, number) * c->ways);
+    }
+}
+
 /* Whatever the first level does not answer at once. */
 static __attribute__((noinline)) void visit(struct visit *v, const struct touch *x,
                                             struct crossing *crossings, const struct first *f)
@@ -166,6 +176,7 @@ static __attribute__((noinline)) void visit(struct visit *v, const struct touch 
     v->id = x->size & TOUCH_CROSSING ? crossings[x->id & ~TOUCH_CODE].id : x->id;
     v->flags = x->size & ~TOUCH_SIZE;
     v->missed = 0;
+    fetch(v, from >> f->log2);
     for (u64 at = from; at < end;) {
         u64 next = MIN((at & ~(line_size - 1)) + line_size, end);
         v->address = at;
