@@ -1,179 +1,193 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulator: of each set the lines in the order of their use, the latest first. */
+/* Sets and policies. */
 #include "analyze/cache.h"
+#include "analyze/cache_vector.h"
+#include "base/err.h"
 
-#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_power_of_two(u64 x)
+enum { AGE_SHIFT = 59, AGE_NEW = 2, AGE_LIMIT = 3 };
+
+static void *zeros(size_t n, size_t size)
 {
-    return x && !(x & (x - 1));
+    size_t bytes = ALIGN_UP(MAX(n, 1ul) * size, 64);
+    void *p = aligned_alloc(64, bytes);
+    check(p != NULL);
+    memset(p, 0, bytes);
+    return p;
 }
 
-const char *cache_shape_fault(const struct cache_shape *s)
+/* Each set draws from numbers of its own: what it does depends on no other, and is the same in every run. */
+static void seed(struct cache *c)
 {
-    if (!is_power_of_two(s->line) || s->line < 16 || s->line > 4096)
-        return "its lines are not a power of two between 16 and 4096 bytes";
-    if (!s->ways || s->ways > 1024)
-        return "it has not between 1 and 1024 ways";
-    if (!s->size || s->size % ((u64)s->line * s->ways))
-        return "its size is not a multiple of line size times ways";
-    if (s->size > 1ull << 32)
-        return "it has more than 4 GB";
-    return NULL;
+    c->seeds = zeros(c->sets, sizeof *c->seeds);
+    for (u64 i = 0; i < c->sets; i++)
+        c->seeds[i] = (u32)(i + 1) * 0x9e3779b1u | 1;
 }
 
-void cache_init(struct cache *c, const struct cache_shape shape[CACHE_LEVELS])
+void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy)
 {
-    for (u32 k = 0; k < CACHE_LEVELS; k++) {
-        const struct cache_shape *s = &shape[k];
-        struct cache_level_state *v = &c->level[k];
-        c->shape[k] = *s;
-        *v = (struct cache_level_state){.sets = s->size / s->line / s->ways,
-                                        .ways = s->ways,
-                                        .log2 = (u32)__builtin_ctz(s->line)};
-        size_t bytes = ALIGN_UP(v->sets * v->ways * sizeof *v->lines, 64);
-        v->lines = aligned_alloc(64, bytes);
-        check(v->lines != NULL);
-        memset(v->lines, 0, bytes);
-    }
+    *c = (struct cache){.sets = sets, .ways = ways, .policy = policy};
+    c->has_vectors = cache_has_vectors();
+    c->is_vector = policy == POLICY_lru && ways == CACHE_VECTOR_WAYS && c->has_vectors;
+    c->lines = zeros(sets * ways, sizeof *c->lines);
+    if (policy == POLICY_plru)
+        c->trees = zeros(sets, sizeof *c->trees);
+    if (policy == POLICY_random)
+        seed(c);
 }
 
 void cache_fini(struct cache *c)
 {
-    for (u32 k = 0; k < CACHE_LEVELS; k++)
-        free(c->level[k].lines);
-}
-
-void cache_memory_fini(struct cache_memory *m)
-{
-    vec_fini(&m->insns);
-    vec_fini(&m->refs);
+    free(c->lines);
+    free(c->trees);
+    free(c->seeds);
 }
 
 /* -- One set ------------------------------------------------------------------------------------ */
 
-#define VECTOR __attribute__((target("avx512f,avx512vl,bmi")))
-enum { VECTOR_WAYS = 8 };
-
-/* Move the line to the front of its set; was it there? */
-static bool use_in_set(u64 *set, u32 ways, u64 line)
+/* The way a line is in; `ways` if it is in none. */
+static u32 way_of(const struct cache *c, const u64 *set, u64 line)
 {
     u32 k = 0;
-    while (k < ways - 1 && set[k] != line)
+    if (c->has_vectors)
+        return cache_vector_way(set, c->ways, line);
+    while (k < c->ways && (set[k] & ~LINE_STATE) != line)
         k++;
-    bool hit = set[k] == line;
-    for (; k; k--)
-        set[k] = set[k - 1];
-    set[0] = line;
-    return hit;
+    return k;
 }
 
-/* The same for a set of 8, which is a vector: no branch depends on where in it the line is. */
-static inline VECTOR bool use_in_vector(u64 *set, u64 line)
+static void to_front(u64 *set, u32 k)
 {
-    static const u64 to_front[VECTOR_WAYS][VECTOR_WAYS] = {
-        {0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 2, 3, 4, 5, 6, 7}, {0, 0, 1, 3, 4, 5, 6, 7},
-        {0, 0, 1, 2, 4, 5, 6, 7}, {0, 0, 1, 2, 3, 5, 6, 7}, {0, 0, 1, 2, 3, 4, 6, 7},
-        {0, 0, 1, 2, 3, 4, 5, 7}, {0, 0, 1, 2, 3, 4, 5, 6},
-    };
-    __m512i v = _mm512_load_si512(set), it = _mm512_set1_epi64((s64)line);
-    u32 found = _mm512_cmpeq_epi64_mask(v, it);
-    u32 k = (u32)__builtin_ctz(found | 1 << (VECTOR_WAYS - 1));
-    v = _mm512_permutexvar_epi64(_mm512_loadu_si512(to_front[k]), v);
-    _mm512_store_si512(set, _mm512_mask_mov_epi64(v, 1, it));
+    u64 line = set[k];
+    memmove(set + 1, set, k * sizeof *set);
+    set[0] = line;
+}
+
+/* plru: node 1 is the root, 2n and 2n + 1 are below n; a bit says which half is to be given up next. All on the way to the line's
+ * place shall say the other. */
+static void point_away(u64 *tree, u32 ways, u32 way)
+{
+    for (u32 node = ways + way; node > 1; node /= 2)
+        if (node & 1)
+            *tree &= ~(1ull << node / 2);
+        else
+            *tree |= 1ull << node / 2;
+}
+
+static u32 follow(u64 tree, u32 ways)
+{
+    u32 node = 1;
+    while (node < ways)
+        node = 2 * node + (tree >> node & 1);
+    return node - ways;
+}
+
+static u32 draw(u32 *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 17;
+    *x ^= *x << 5;
+    return *x;
+}
+
+/* The first of the oldest lines; all grow older until there is one as old as can be. */
+static u32 oldest(u64 *set, u32 ways)
+{
+    u64 most = 0;
+    u32 found = 0;
+    for (u32 k = 0; k < ways; k++)
+        if ((set[k] & LINE_AGE) > most) {
+            most = set[k] & LINE_AGE;
+            found = k;
+        }
+    u64 older = ((u64)AGE_LIMIT << AGE_SHIFT) - most;
+    for (u32 k = 0; k < ways; k++)
+        set[k] += older;
     return found;
 }
 
-static inline u64 *set_of(const struct cache_level_state *v, u64 line)
+/* Which way is given up, where lines have no order: an empty one if there is one. */
+static u32 victim(struct cache *c, u64 *set, u64 index)
 {
-    u64 set = v->sets & (v->sets - 1) ? line % v->sets : line & (v->sets - 1);
-    return v->lines + set * v->ways;
+    u32 k = 0;
+    while (k < c->ways && set[k])
+        k++;
+    if (k < c->ways)
+        return k;
+    if (c->policy == POLICY_plru)
+        return follow(c->trees[index], c->ways);
+    return c->policy == POLICY_rrip ? oldest(set, c->ways) : draw(&c->seeds[index]) % c->ways;
 }
 
-/* -- One touch ---------------------------------------------------------------------------------- */
+/* -- The cache ---------------------------------------------------------------------------------- */
 
-/* Lines are told apart by what stands above all addresses: never 0, so that no line is taken for an empty place. */
-static inline bool use(const struct cache_level_state *v, u64 owner, u64 address, u32 size)
+static u64 *set_at(const struct cache *c, u64 index)
 {
-    u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
-    bool hit = true;
-    for (u64 line = first; line <= last; line++)
-        hit &= use_in_set(set_of(v, line), v->ways, line);
-    return hit;
+    return c->lines + index * c->ways;
 }
 
-static struct cache_misses *misses_of(struct cache_memory *m, u32 id)
+u64 *cache_find(struct cache *c, u64 line)
 {
-    u32 i = id & ~TOUCH_CODE;
-    if (id & TOUCH_CODE) {
-        vec_reach(&m->insns, i);
-        return &m->insns.v[i];
+    u64 index = cache_set_of(c, line), *set = set_at(c, index);
+    if (c->is_vector)
+        return cache_vector_find(set, line) ? set : NULL;
+    u32 k = way_of(c, set, line);
+    if (k == c->ways)
+        return NULL;
+    switch (c->policy) {
+    case POLICY_lru:
+        to_front(set, k);
+        return set;
+    case POLICY_plru:
+        point_away(&c->trees[index], c->ways, k);
+        break;
+    case POLICY_rrip:
+        set[k] &= ~LINE_AGE;
+        break;
+    case POLICY_fifo:
+    case POLICY_random:
+        break;
     }
-    vec_reach(&m->refs, i);
-    return &m->refs.v[i];
+    return &set[k];
 }
 
-static __attribute__((noinline)) void miss(const struct cache *c, struct cache_memory *m,
-                                           u64 owner, const struct touch *t)
+u64 *cache_peek(struct cache *c, u64 line)
 {
-    struct cache_misses *x = misses_of(m, t->id);
-    x->first++;
-    x->last += !use(&c->level[CACHE_LL], owner, t->address, t->size);
+    u64 *set = set_at(c, cache_set_of(c, line));
+    u32 k = way_of(c, set, line);
+    return k < c->ways ? &set[k] : NULL;
 }
 
-static void take(struct cache *c, struct cache_memory *m, u64 owner, const struct touch *v, size_t n)
+u64 cache_put(struct cache *c, u64 line)
 {
-    for (const struct touch *t = v; t < v + n; t++) {
-        u32 level = t->id & TOUCH_CODE ? CACHE_I1 : CACHE_D1;
-        if (!use(&c->level[level], owner, t->address, t->size))
-            miss(c, m, owner, t);
-    }
+    u64 index = cache_set_of(c, line), *set = set_at(c, index);
+    if (c->is_vector)
+        return cache_vector_put(set, line);
+    bool ordered = c->policy == POLICY_lru || c->policy == POLICY_fifo;
+    u32 k = ordered ? c->ways - 1 : victim(c, set, index);
+    u64 old = set[k];
+    set[k] = c->policy == POLICY_rrip ? line | (u64)AGE_NEW << AGE_SHIFT : line;
+    if (ordered)
+        to_front(set, k);
+    if (c->policy == POLICY_plru)
+        point_away(&c->trees[index], c->ways, k);
+    return old;
 }
 
-/* A first level whose sets are vectors, as many as a power of two. */
-struct vectors {
-    u64 *lines, mask;
-    u32 log2;
-};
-
-static struct vectors vectors_of(const struct cache_level_state *v)
+u64 cache_remove(struct cache *c, u64 line)
 {
-    return (struct vectors){v->lines, v->sets - 1, v->log2};
-}
-
-static bool are_vectors(const struct cache_level_state *v)
-{
-    return v->ways == VECTOR_WAYS && !(v->sets & (v->sets - 1));
-}
-
-static inline VECTOR bool use_vectors(const struct vectors *v, u64 owner, u64 address, u32 size)
-{
-    u64 first = (address >> v->log2) | owner, last = ((address + size - 1) >> v->log2) | owner;
-    u64 *set = v->lines + (first & v->mask) * VECTOR_WAYS;
-    bool hit = set[0] == first || use_in_vector(set, first);
-    while (__builtin_expect(first < last, 0)) {
-        first++;
-        hit &= use_in_vector(v->lines + (first & v->mask) * VECTOR_WAYS, first);
-    }
-    return hit;
-}
-
-static VECTOR void take_vectors(struct cache *c, struct cache_memory *m, u64 owner,
-                                const struct touch *v, size_t n)
-{
-    const struct vectors first[2] = {vectors_of(&c->level[CACHE_D1]),
-                                     vectors_of(&c->level[CACHE_I1])};
-    for (const struct touch *t = v; t < v + n; t++)
-        if (!use_vectors(&first[t->id / TOUCH_CODE], owner, t->address, t->size))
-            miss(c, m, owner, t);
-}
-
-void cache_take(struct cache *c, struct cache_memory *m, const struct touch *v, size_t n)
-{
-    const u64 owner = (m->number + 1) << 44;
-    bool vectors = are_vectors(&c->level[CACHE_I1]) && are_vectors(&c->level[CACHE_D1]) &&
-                   __builtin_cpu_supports("avx512vl");
-    (vectors ? take_vectors : take)(c, m, owner, v, n);
+    u64 *set = set_at(c, cache_set_of(c, line));
+    u32 k = way_of(c, set, line);
+    if (k == c->ways)
+        return 0;
+    u64 old = set[k];
+    set[k] = 0;
+    if (c->policy == POLICY_lru || c->policy == POLICY_fifo)
+        for (; k + 1 < c->ways; k++) {
+            set[k] = set[k + 1];
+            set[k + 1] = 0;
+        }
+    return old;
 }

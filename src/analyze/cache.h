@@ -1,49 +1,65 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated hierarchy of caches: one for code and one for data, and behind both a last level.
+/* One cache: sets of lines, and which of them is given up for another.
  *
- * Each keeps the lines that were used latest (LRU), writes allocate, and what misses in the first level goes to the last. A
- * reference that lies in two lines touches both, and is one miss if either misses; then both are looked for in the last level. */
+ * A line is a word: its number, above that whose it is, so that lines of different memories are different, and above that its state.
+ *
+ *      63      62       61         60 .. 59  58 .. 44  43 .. 0
+ *      dirty   shared   prefetched age       owner     number
+ *
+ * An owner is never 0, so no line is taken for an empty place. A line is found in the same state, however often it was found before. */
 #ifndef CACHE_H
 #define CACHE_H
 
-#include "analyze/touches.h"
-#include "base/err.h"
+#include "analyze/shape.h"
 
-struct cache_shape {
-    u64 size;
-    u32 ways, line;
-};
+#define LINE_DIRTY      (1ull << 63)
+#define LINE_SHARED     (1ull << 62) /* other cores may have it */
+#define LINE_PREFETCHED (1ull << 61) /* and was not asked for since */
+#define LINE_AGE        (3ull << 59) /* of rrip */
+#define LINE_STATE      (31ull << 59)
+#define LINE_NUMBER     ((1ull << 44) - 1)
 
-enum cache_level { CACHE_I1, CACHE_D1, CACHE_LL, CACHE_LEVELS };
-
-/* Misses of one instruction or reference, in the first and in the last level. */
-struct cache_misses {
-    u64 first, last;
-};
-
-struct cache_level_state {
-    u64 sets;
-    u32 ways, log2;
-    u64 *lines; /* of each set its ways, the latest first; 0: empty */
-};
+enum { CACHE_VECTOR_WAYS = 8 };
 
 struct cache {
-    struct cache_shape shape[CACHE_LEVELS];
-    struct cache_level_state level[CACHE_LEVELS];
+    u64 sets;
+    u32 ways;
+    enum policy policy;
+    bool has_vectors; /* the processor has */
+    bool is_vector;   /* a set is what a vector holds, and ordered by use */
+    u64 *
+        lines; /* of each set its ways; 0: empty. lru and fifo: in order, the latest first, the empty ones last */
+    u64 *trees; /* plru: of each set the bits of the inner nodes */
+    u32 *seeds; /* random: of each set a generator's state */
 };
 
-/* What one memory's code missed. */
-struct cache_memory {
-    u64 number; /* lines of different memories are different */
-    VEC(struct cache_misses) insns, refs; /* by number in its unit table */
-};
+/* Whose lines are a memory's; some ten thousand memories are told apart. */
+static inline u64 cache_owner(u32 memory)
+{
+    return (u64)(memory % 32767 + 1) << 44;
+}
 
-/* Say what is wrong with a shape, as the rest of a sentence; NULL if nothing is. */
-const char *cache_shape_fault(const struct cache_shape *s);
-void cache_init(struct cache *c, const struct cache_shape shape[CACHE_LEVELS]);
+void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy);
 void cache_fini(struct cache *c);
-/* Let them see these touches, one after the other. */
-void cache_take(struct cache *c, struct cache_memory *m, const struct touch *v, size_t n);
-void cache_memory_fini(struct cache_memory *m);
+/* Make use of a line, without its state: where it is; NULL if it is not there. */
+u64 *cache_find(struct cache *c, u64 line);
+/* The same, but nobody makes use of it. */
+u64 *cache_peek(struct cache *c, u64 line);
+/* Put a line in that is not there; which line had to go for it, or 0. */
+u64 cache_put(struct cache *c, u64 line);
+/* Take a line out; 0 if it is not there. */
+u64 cache_remove(struct cache *c, u64 line);
+
+/* All its sets are vectors, and as many as a power of two. */
+static inline bool cache_is_vectors(const struct cache *c)
+{
+    return c->is_vector && !(c->sets & (c->sets - 1));
+}
+
+static inline u64 cache_set_of(const struct cache *c, u64 line)
+{
+    u64 number = line & LINE_NUMBER;
+    return c->sets & (c->sets - 1) ? number % c->sets : number & (c->sets - 1);
+}
 
 #endif

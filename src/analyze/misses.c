@@ -1,54 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* The analysis `cache`: which instructions miss a simulated hierarchy of caches. */
+#include "analyze/misses.h"
 #include "analyze/analysis.h"
-#include "analyze/cache.h"
-#include "analyze/machine.h"
-#include "analyze/spots.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is counted of each instruction. */
-enum count {
-#define COUNT(name, letters, what) MISSES_##name,
-#include "analyze/counts.def"
-#undef COUNT
-    MISSES_COUNTS,
-};
-
-static const struct {
-    const char *letters, *what;
-} counts[MISSES_COUNTS] = {
-#define COUNT(name, letters, what) [MISSES_##name] = {letters, what},
-#include "analyze/counts.def"
-#undef COUNT
-};
-
-static const char *const level_names[CACHE_LEVELS] = {"I1", "D1", "LL"};
-
-/* How rows are ordered: by the sum of these. */
-static const struct {
-    const char *name;
-    u64 weight;
-} sorts[] = {
-    {"l1", 1 << MISSES_insn_first | 1 << MISSES_read_first | 1 << MISSES_write_first},
-    {"ll", 1 << MISSES_insn_last | 1 << MISSES_read_last | 1 << MISSES_write_last},
-    {"ir", 1 << MISSES_insns},
-};
-
-struct misses {
-    struct cache_shape shape[CACHE_LEVELS];
-    struct cache cache;
-    bool begun;
-    u64 weight;
-    struct spots spots;
-};
-
 struct misses_memory {
     struct misses *misses;
     const struct unit_table *table;
-    struct cache_memory missed;
+    u32 number;
+    struct tally *tally;  /* of each part, of the TLBs, and of crossings */
+    pthread_mutex_t lock; /* guards that of crossings */
     u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
+};
+
+struct misses_work {
+    struct misses_memory *memory;
+    u32 core;
+    struct touches lines, pages; /* pages only if there are TLBs */
 };
 
 static void *zeros(size_t n, size_t size)
@@ -58,163 +28,231 @@ static void *zeros(size_t n, size_t size)
     return p;
 }
 
-/* -- The caches --------------------------------------------------------------------------------- */
-
-/* The machine's own caches; what the kernel does not tell stays as it is. */
-static void machine_shapes(struct cache_shape shape[CACHE_LEVELS])
-{
-    u32 last = 1;
-    for (u32 index = 0; index < MACHINE_CACHES; index++) {
-        struct machine_cache c = machine_cache(index);
-        struct cache_shape s = {c.size, c.ways, c.line};
-        if (cache_shape_fault(&s))
-            continue;
-        if (c.level == 1)
-            shape[c.for_data ? CACHE_D1 : CACHE_I1] = s;
-        else if (c.level > last) {
-            shape[CACHE_LL] = s;
-            last = c.level;
-        }
-    }
-}
-
-/* SIZE,WAYS,LINE as valgrind's cachegrind takes them. */
-static int read_shape(struct cache_shape *s, const char *value, struct err *e)
-{
-    char *end;
-    *s = (struct cache_shape){.size = strtoull(value, &end, 10)};
-    if (*end == ',')
-        s->ways = (u32)strtoul(end + 1, &end, 10);
-    if (*end == ',')
-        s->line = (u32)strtoul(end + 1, &end, 10);
-    if (*end)
-        return err_set(e, "wants SIZE,WAYS,LINE in bytes, not %s", value);
-    const char *fault = cache_shape_fault(s);
-    return fault ? err_set(e, "cannot be %s: %s", value, fault) : 0;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *misses_make(void)
 {
-    static const struct cache_shape shape[] = {
-        {32768, 8, 64}, {32768, 8, 64}, {8388608, 16, 64}};
     struct misses *m = zeros(1, sizeof *m);
-    memcpy(m->shape, shape, sizeof shape);
-    machine_shapes(m->shape);
-    m->weight = sorts[0].weight;
-    m->spots.n_counts = MISSES_COUNTS;
+    shape_of_machine(&m->shape);
+    shape_of_two(&m->two, &m->shape);
+    m->sort = "l1";
     return m;
 }
 
 static int set_sort(struct misses *m, const char *value, struct err *e)
 {
-    for (u32 i = 0; i < ARRAY_LEN(sorts); i++)
-        if (!strcmp(sorts[i].name, value)) {
-            m->weight = sorts[i].weight;
+    static const char *const words[] = {"l1", "ll", "ir", "tlb", "inv"};
+    for (u32 i = 0; i < ARRAY_LEN(words); i++)
+        if (!strcmp(words[i], value)) {
+            m->sort = words[i];
             return 0;
         }
-    return err_set(e, "is one of l1, ll, ir, not %s", value);
+    return err_set(e, "is one of l1, ll, ir, tlb, inv, not %s", value);
 }
 
 static int misses_set(void *misses, const char *option, const char *value, struct err *e)
 {
     struct misses *m = misses;
-    for (u32 k = 0; k < CACHE_LEVELS; k++)
-        if (!strcmp(option, level_names[k]))
-            return read_shape(&m->shape[k], value, e);
+    for (u32 k = 0; k < m->two.n_caches; k++)
+        if (!strcmp(option, m->two.cache[k].name)) {
+            m->two_given = true;
+            return shape_read_triple(&m->two.cache[k], value, e);
+        }
+    if (!strcmp(option, "config")) {
+        m->file_given = true;
+        return shape_read_file(&m->shape, value, e);
+    }
+    if (!strcmp(option, "sharing")) {
+        m->sharing = true;
+        return 0;
+    }
     return !strcmp(option, "by") ? spots_by(&m->spots, value, e) : set_sort(m, value, e);
 }
 
 static int misses_begin(void *misses, u32 workers, struct err *e)
 {
     struct misses *m = misses;
-    (void)workers, (void)e;
-    cache_init(&m->cache, m->shape);
+    if (m->two_given && m->file_given)
+        return err_set(e, "--config describes all caches; leave out --I1, --D1 and --LL");
+    if (m->two_given)
+        m->shape = m->two;
+    if (m->sharing && !shape_private_levels(&m->shape))
+        return err_set(e, "--sharing needs caches that are private to cores");
+    if (misses_columns(m, e))
+        return -1;
+    m->tlbs_apart = m->shape.n_tlbs && workers > 1;
+    m->parts = shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
+    hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing);
+    tlbs_init(&m->tlbs, &m->shape);
     m->begun = true;
-    return 1;
+    return (int)(m->parts + m->tlbs_apart);
 }
 
 static void misses_drop(void *misses)
 {
     struct misses *m = misses;
-    if (m->begun)
-        cache_fini(&m->cache);
+    if (m->begun) {
+        hierarchy_fini(&m->hierarchy);
+        tlbs_fini(&m->tlbs);
+    }
     spots_fini(&m->spots);
     free(m);
 }
 
 /* -- Events ------------------------------------------------------------------------------------- */
 
+/* The tallies behind those of the parts. */
+static u32 tally_of_tlbs(const struct misses *m)
+{
+    return m->parts;
+}
+
+static u32 tally_of_crossings(const struct misses *m)
+{
+    return m->parts + 1;
+}
+
+static u32 n_tallies(const struct misses *m)
+{
+    return m->parts + 2;
+}
+
 static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
 {
+    struct misses *m = misses;
     struct misses_memory *x = zeros(1, sizeof *x);
-    x->misses = misses;
+    x->misses = m;
     x->table = t;
-    x->missed.number = number;
+    x->number = number;
+    x->tally = zeros(n_tallies(m), sizeof *x->tally);
+    for (u32 i = 0; i < n_tallies(m); i++)
+        x->tally[i] = (struct tally){
+            .table = t, .owner = cache_owner(number), .slots = slots_of(&m->shape).n};
+    check(pthread_mutex_init(&x->lock, NULL) == 0);
     return x;
 }
 
-static struct touch_sets sets_of(const struct cache *c, enum cache_level level)
+/* What may be left out of the touches of a side. A second touch of the latest line changes nothing, unless
+ *   - something else than touches may take the line away, or put another one in (inclusive caches, prefetches, one cache for both sides);
+ *   - the policy tells lines that were used once from those that were used twice;
+ *   - it writes, and writes go on to the next level, or do not bring the line in. */
+static struct touch_rule rule_of(const struct misses *m, enum side side)
 {
-    return (struct touch_sets){c->level[level].sets, c->shape[level].line};
+    const struct shape *s = &m->shape;
+    const struct cache_shape *c = &s->cache[s->path[side][0]];
+    struct touch_rule r = {.sets = shape_sets(c),
+                           .line = c->line,
+                           .every = c->policy == POLICY_rrip || c->prefetch || c->bypassed ||
+                                    s->path[SIDE_data][0] == s->path[SIDE_code][0],
+                           .every_write = c->writing == WRITING_through || m->sharing,
+                           .writes = c->writing != WRITING_ignore};
+    for (u32 i = 0; i < s->n_caches; i++)
+        r.every |= s->cache[i].inclusion == INCLUSION_inclusive;
+    return r;
 }
 
 static void *misses_work(void *memory)
 {
     struct misses_memory *x = memory;
-    const struct cache *c = &x->misses->cache;
-    struct touches *t = zeros(1, sizeof *t);
-    touches_init(t, x->table, sets_of(c, CACHE_I1), sets_of(c, CACHE_D1));
-    return t;
+    const struct misses *m = x->misses;
+    struct misses_work *w = zeros(1, sizeof *w);
+    w->memory = x;
+    touches_init(&w->lines, x->table, rule_of(m, SIDE_code), rule_of(m, SIDE_data), m->parts,
+                 shape_block(&m->shape));
+    if (m->shape.n_tlbs)
+        touches_init(&w->pages, x->table, tlbs_rule(&m->shape, SIDE_code),
+                     tlbs_rule(&m->shape, SIDE_data), 1, 4096);
+    return w;
 }
 
-static void misses_open(void *touches, u32 thread)
+/* All parts have seen the touches: what those missed that were of several is known. */
+static void count_crossings(struct misses_work *w)
 {
-    (void)thread;
-    touches_reset(touches);
+    struct misses_memory *x = w->memory;
+    struct tally *t = &x->tally[tally_of_crossings(x->misses)];
+    if (!w->lines.crossings.n)
+        return;
+    pthread_mutex_lock(&x->lock);
+    for (size_t i = 0; i < w->lines.crossings.n; i++) {
+        const struct crossing *c = &w->lines.crossings.v[i];
+        u64 *n = c->missed ? tally_of(t, c->id) : NULL;
+        for (u32 missed = c->missed; missed; missed &= missed - 1)
+            n[__builtin_ctz(missed)]++;
+    }
+    pthread_mutex_unlock(&x->lock);
+    w->lines.crossings.n = 0;
 }
 
-static void misses_add(void *touches, const struct events *e)
+static void misses_open(void *work, u32 thread)
 {
-    touches_add(touches, e);
+    struct misses_work *w = work;
+    struct misses *m = w->memory->misses;
+    count_crossings(w);
+    touches_reset(&w->lines);
+    if (m->shape.n_tlbs)
+        touches_reset(&w->pages);
+    w->core = thread % m->shape.cores;
+    hierarchy_add_core(&m->hierarchy, w->core);
 }
 
-static void misses_take(void *memory, void *touches, u32 part)
+static void misses_add(void *work, const struct events *e)
+{
+    struct misses_work *w = work;
+    touches_add(&w->lines, e);
+    if (w->memory->misses->shape.n_tlbs)
+        touches_add(&w->pages, e);
+}
+
+static void take_pages(struct misses_memory *x, const struct misses_work *w)
+{
+    size_t n;
+    const struct touch *v = touches_of(&w->pages, 0, &n);
+    tlbs_take(&x->misses->tlbs, w->core, &x->tally[tally_of_tlbs(x->misses)], v, n);
+}
+
+static void misses_take(void *memory, void *work, u32 part)
 {
     struct misses_memory *x = memory;
-    struct touches *t = touches;
-    (void)part;
-    cache_take(&x->misses->cache, &x->missed, t->list.v, t->list.n);
-    t->list.n = 0;
+    struct misses *m = x->misses;
+    struct misses_work *w = work;
+    if (part < m->parts)
+        hierarchy_take(&m->hierarchy, part, w->core, &x->tally[part], &w->lines);
+    if (m->shape.n_tlbs && (part == m->parts || !m->tlbs_apart))
+        take_pages(x, w);
 }
 
-static void misses_merge(void *memory, void *touches)
+static void misses_merge(void *memory, void *work)
 {
     struct misses_memory *x = memory;
+    struct misses_work *w = work;
     if (!x->ran) {
         x->ran = zeros(x->table->insns.n, sizeof *x->ran);
         x->made = zeros(x->table->refs.n, sizeof *x->made);
     }
-    touches_counts(touches, x->ran, x->made);
-    touches_fini(touches);
-    free(touches);
+    count_crossings(w);
+    touches_counts(&w->lines, x->ran, x->made);
+    touches_fini(&w->lines);
+    if (x->misses->shape.n_tlbs)
+        touches_fini(&w->pages);
+    free(w);
 }
 
-/* -- Results ------------------------------------------------------------------------------------ */
+/* -- Sums --------------------------------------------------------------------------------------- */
 
-static struct cache_misses missed(const struct cache_misses *v, size_t n, u32 i)
+/* Add what an instruction or reference met, in the columns that are of such. */
+static void add_counts(const struct misses_memory *x, u32 id, enum column_of of, u64 made,
+                       u64 *count)
 {
-    return i < n ? v[i] : (struct cache_misses){0};
-}
-
-static void count_ref(u64 *count, const struct misses_memory *x, u32 j)
-{
-    struct cache_misses n = missed(x->missed.refs.v, x->missed.refs.n, j);
-    bool writes = x->table->refs.v[j].kind == REF_STORE;
-    count[writes ? MISSES_writes : MISSES_reads] += x->made[j];
-    count[writes ? MISSES_write_first : MISSES_read_first] += n.first;
-    count[writes ? MISSES_write_last : MISSES_read_last] += n.last;
+    const struct misses *m = x->misses;
+    for (u32 c = 0; c < m->n_columns; c++)
+        if (m->column[c].of == of && m->column[c].slot == MADE)
+            count[c] += made;
+    for (u32 i = 0; i < n_tallies(m); i++) {
+        const u64 *n = tally_look(&x->tally[i], id);
+        for (u32 c = 0; n && c < m->n_columns; c++)
+            if ((m->column[c].of == of || m->column[c].of == OF_all) && m->column[c].slot != MADE)
+                count[c] += n[m->column[c].slot];
+    }
 }
 
 static void count_unit(struct misses_memory *x, const struct unit *u)
@@ -222,14 +260,13 @@ static void count_unit(struct misses_memory *x, const struct unit *u)
     const struct unit_table *t = x->table;
     u32 j = u->ref0;
     for (u32 i = u->insn0; i < u->insn0 + u->n_insns; i++) {
-        struct cache_misses n = missed(x->missed.insns.v, x->missed.insns.n, i);
-        u64 count[MISSES_COUNTS] = {[MISSES_insns] = x->ran[i],
-                                    [MISSES_insn_first] = n.first,
-                                    [MISSES_insn_last] = n.last};
+        u64 count[SPOT_COUNTS] = {0};
+        add_counts(x, i | TOUCH_CODE, OF_insns, x->ran[i], count);
         for (; j < u->ref0 + u->n_refs && t->refs.v[j].insn == i - u->insn0; j++)
-            count_ref(count, x, j);
+            add_counts(x, j, t->refs.v[j].kind == REF_STORE ? OF_writes : OF_reads, x->made[j],
+                       count);
         if (x->ran[i])
-            spots_add(&x->misses->spots, (u32)x->missed.number, t->insns.v[i].pc, count);
+            spots_add(&x->misses->spots, x->number, t->insns.v[i].pc, count);
     }
 }
 
@@ -238,59 +275,30 @@ static void misses_end(void *memory)
     struct misses_memory *x = memory;
     for (size_t u = 0; x->ran && u < x->table->units.n; u++)
         count_unit(x, &x->table->units.v[u]);
-    cache_memory_fini(&x->missed);
+    for (u32 i = 0; i < n_tallies(x->misses); i++)
+        tally_fini(&x->tally[i]);
+    free(x->tally);
+    pthread_mutex_destroy(&x->lock);
     free(x->ran);
     free(x->made);
     free(x);
 }
 
-static void add_caches(const struct misses *m, struct result *r)
-{
-    struct table *t = result_table(r, TABLE_series, "caches", "caches");
-    table_add_column(t, CELL_text, "level", NULL);
-    table_add_column(t, CELL_count, "size", NULL);
-    table_add_column(t, CELL_count, "ways", NULL);
-    table_add_column(t, CELL_count, "line", NULL);
-    for (u32 k = 0; k < CACHE_LEVELS; k++)
-        table_row(t, level_names[k], m->shape[k].size, (u64)m->shape[k].ways,
-                  (u64)m->shape[k].line);
-}
-
-static void add_total(const u64 *n, struct result *r)
-{
-    struct table *t = result_table(r, TABLE_facts, "total", "in all");
-    u64 refs = n[MISSES_reads] + n[MISSES_writes];
-    u64 first = n[MISSES_read_first] + n[MISSES_write_first];
-    u64 last = n[MISSES_read_last] + n[MISSES_write_last];
-    u64 all = n[MISSES_insn_last] + last;
-    for (u32 c = 0; c < MISSES_COUNTS; c++)
-        fact_count(t, counts[c].letters, counts[c].what, n[c]);
-    fact_percent(t, "I1_miss_rate", "I1 misses", n[MISSES_insn_first], n[MISSES_insns]);
-    fact_percent(t, "D1_miss_rate", "D1 misses", first, refs);
-    fact_percent(t, "LL_miss_rate", "LL misses", all, refs + n[MISSES_insns]);
-    fact_number(t, "LL_mpki", "LL misses in 1000 instructions",
-                n[MISSES_insns] ? 1000.0 * (double)all / (double)n[MISSES_insns] : 0.0);
-}
-
 static void misses_finish(void *misses, struct sources *s, struct result *r)
 {
-    struct misses *m = misses;
-    u64 total[MISSES_COUNTS];
-    spots_total(&m->spots, total);
-    add_caches(m, r);
-    add_total(total, r);
-    struct table *t = result_table(r, TABLE_rows, "rows", "where");
-    for (u32 c = 0; c < MISSES_COUNTS; c++)
-        table_add_column(t, CELL_count, counts[c].letters, counts[c].what);
-    spots_table(&m->spots, s, m->weight, t);
+    misses_tell(misses, s, r);
 }
 
 static const struct analysis_option options[] = {
-    {"I1", "SIZE,WAYS,LINE", "the first level's cache for code, in bytes; else the machine's own"},
+    {"config", "FILE", "a description of the caches; else they are the machine's own"},
+    {"I1", "SIZE,WAYS,LINE", "two levels, used by all threads alike: the first for code, in bytes"},
     {"D1", "SIZE,WAYS,LINE", "... for data"},
     {"LL", "SIZE,WAYS,LINE", "the last level's"},
+    {"sharing", NULL, "tell of lines that threads take from each other"},
     {"by", "function|line|instruction", "what a row stands for"},
-    {"sort", "l1|ll|ir", "which rows come first: misses of the first or last level, instructions"},
+    {"sort", "l1|ll|ir|tlb|inv",
+     "which rows come first: misses of the first or last level, instructions, misses of TLBs, "
+     "invalidations"},
     {0},
 };
 

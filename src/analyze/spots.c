@@ -159,6 +159,9 @@ static void add_row(const struct spots *s, const struct row *x, struct table *t)
     union cell *c = table_cells(t);
     for (u32 i = 0; i < s->n_counts; i++)
         (c++)->count = x->count[i];
+    if (s->rate)
+        (c++)->number =
+            x->count[0] ? 1000.0 * (double)weigh(x, s->rate_weight) / (double)x->count[0] : 0.0;
     by_cells(s->by, &x->place, t->result, c);
 }
 
@@ -184,6 +187,8 @@ void spots_table(struct spots *s, struct sources *sources, u64 weight, struct ta
         rows.v[i].weight = weigh(&rows.v[i], weight);
     if (kept)
         qsort_r(rows.v, kept, sizeof *rows.v, by_weight, &s->by);
+    if (s->rate)
+        table_add_column(t, CELL_number, s->rate, NULL);
     by_columns(s->by, "", t);
     for (size_t i = 0; i < kept; i++)
         add_row(s, &rows.v[i], t);

@@ -18,7 +18,7 @@ int by_compare(enum by by, const struct source *x, const struct source *y);
 void by_columns(enum by by, const char *prefix, struct table *t);
 union cell *by_cells(enum by by, const struct source *p, struct result *r, union cell *c);
 
-enum { SPOT_COUNTS = 16 };
+enum { SPOT_COUNTS = 24 };
 
 struct spot {
     u32 process; /* whose memory the code is in */
@@ -29,6 +29,8 @@ struct spot {
 struct spots {
     enum by by;
     u32 n_counts;
+    const char *rate; /* a column of this name tells how many in 1000 of the first count; NULL: there is none */
+    u64 rate_weight;  /* of which counts: bits */
     VEC(struct spot) rows;
 };
 

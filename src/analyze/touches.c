@@ -10,23 +10,36 @@
 enum { NO_LINE = -1 };
 
 /* Lines of the same set are in the same place of the filter; without a power of two, all are. */
-static void filter_init(struct touch_filter *f, struct touch_sets s)
+static void filter_init(struct touch_filter *f, struct touch_rule r)
 {
-    f->mask = s.sets & (s.sets - 1) ? 0 : MIN(s.sets, (u64)FILTER_LIMIT) - 1;
-    f->log2 = (u32)__builtin_ctz(s.line);
+    f->mask = r.sets & (r.sets - 1) ? 0 : MIN(r.sets, (u64)FILTER_LIMIT) - 1;
+    f->log2 = (u32)__builtin_ctz(r.line);
+    f->every[0] = r.every;
+    f->every[1] = r.every || r.every_write;
+    f->writes = r.writes;
+    f->kind = f->every[1] ? FILTER_any : r.writes ? FILTER_writes : FILTER_lines;
 }
 
-void touches_init(struct touches *t, const struct unit_table *table, struct touch_sets code,
-                  struct touch_sets data)
+void touches_init(struct touches *t, const struct unit_table *table, struct touch_rule code,
+                  struct touch_rule data, u32 parts, u32 block)
 {
-    *t = (struct touches){.table = table};
+    *t = (struct touches){.table = table, .parts = parts, .block_log2 = (u32)__builtin_ctz(block)};
+    t->part = calloc(parts, sizeof *t->part);
+    check(t->part != NULL);
+    code.writes = code.every_write = false;
     filter_init(&t->code, code);
     filter_init(&t->data, data);
+    if (t->code.kind == FILTER_any) /* as run_script has it */
+        t->data.kind = FILTER_any;
     touches_reset(t);
 }
 
 void touches_fini(struct touches *t)
 {
+    for (u32 i = 0; i < t->parts; i++)
+        vec_fini(&t->part[i].v);
+    free(t->part);
+    vec_fini(&t->crossings);
     vec_fini(&t->list);
     vec_fini(&t->scripts);
     vec_fini(&t->steps);
@@ -38,6 +51,9 @@ void touches_reset(struct touches *t)
 {
     memset(t->code.line, NO_LINE, (t->code.mask + 1) * sizeof t->code.line[0]);
     memset(t->data.line, NO_LINE, (t->data.mask + 1) * sizeof t->data.line[0]);
+    t->list.n = t->crossings.n = 0;
+    for (u32 i = 0; i < t->parts; i++)
+        t->part[i].v.n = 0;
 }
 
 /* -- Counts ------------------------------------------------------------------------------------ */
@@ -56,9 +72,17 @@ static void script_insn(struct touches *t, u32 id, u64 *line)
 {
     const struct unit_insn *in = &t->table->insns.v[id];
     u64 first = in->pc >> t->code.log2, last = (in->pc + in->len - 1) >> t->code.log2;
-    if (first != *line || last != *line)
+    if (first != *line || last != *line || t->code.every[0])
         vec_push(&t->steps, ((struct touch_step){in->pc, id | TOUCH_CODE, in->len}));
     *line = last;
+}
+
+/* The size of a reference, and what it does. */
+static u32 flagged(const struct touches *t, const struct ref *r, u32 size)
+{
+    if (!t->data.writes || r->kind == REF_LOAD)
+        return size;
+    return size | TOUCH_WRITE | (r->kind == REF_STORE ? TOUCH_STORE : 0);
 }
 
 static void write_script(struct touches *t, struct touch_script *s, const struct unit_exit *x)
@@ -72,7 +96,8 @@ static void write_script(struct touches *t, struct touch_script *s, const struct
         script_insn(t, u->insn0 + i, &line);
         for (; j < x->refs && r[j].insn == i; j++) {
             s->plain &= ref_is_made_once(&r[j]);
-            vec_push(&t->steps, ((struct touch_step){0, u->ref0 + j, r[j].size}));
+            vec_push(&t->steps,
+                     ((struct touch_step){0, u->ref0 + j, flagged(t, &r[j], r[j].size)}));
         }
     }
     s->n = (u32)t->steps.n - s->first;
@@ -89,42 +114,73 @@ static const struct touch_script *script_of(struct touches *t, u32 exit)
 
 /* -- Records ------------------------------------------------------------------------------------ */
 
-static bool touch_line(struct touch_filter *f, u64 line)
+#define INLINE static inline __attribute__((always_inline))
+
+/* Whether a touch of the line stays. */
+INLINE bool touch_line(struct touch_filter *f, u64 line, u32 writes, enum filter_kind kind)
 {
-    u64 *latest = &f->line[line & f->mask];
-    bool differs = *latest != line;
-    *latest = line;
-    return differs;
+    u64 *latest = &f->line[line & f->mask], it = line << 1 | writes;
+    if (kind == FILTER_lines) {
+        bool differs = *latest != line;
+        *latest = line;
+        return differs;
+    }
+    bool stays = *latest - it > 1 || (kind == FILTER_any && f->every[writes]);
+    *latest = stays ? it : *latest;
+    return stays;
 }
 
 /* Each is written, and stays if it comes to another line: a branch would often be mispredicted. */
-static inline struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f)
+INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f,
+                           enum filter_kind kind)
 {
-    u64 line = t.address >> f->log2, last = (t.address + t.size - 1) >> f->log2;
-    bool stays = touch_line(f, line);
-    while (__builtin_expect(line < last, 0)) /* an address from a file may wrap around: then there is no other line */
-        stays |= touch_line(f, ++line);
+    const u32 size = kind == FILTER_lines ? t.size : t.size & TOUCH_SIZE;
+    const u32 writes = kind == FILTER_lines ? 0 : t.size / TOUCH_WRITE;
+    u64 line = t.address >> f->log2, last = (t.address + size - 1) >> f->log2;
+    bool stays = touch_line(f, line, writes, kind);
+    while (__builtin_expect(
+        line < last, 0)) /* an address from a file may wrap around: then there is no other line */
+        stays |= touch_line(f, ++line, writes, kind);
     *to = t;
     return to + stays;
 }
 
 /* A whole record of a plain exit, with the addresses of its references. */
-static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
+INLINE void run_script_as(struct touches *t, const struct touch_script *s, const u64 *address,
+                          enum filter_kind code, enum filter_kind data)
 {
     const struct touch_step *step = t->steps.v + s->first, *end = step + s->n;
     struct touch *to = vec_grow(&t->list, s->n);
     for (; step < end; step++)
         if (step->pc)
-            to = touch(to, (struct touch){step->pc, step->id, step->size}, &t->code);
+            to = touch(to, (struct touch){step->pc, step->id, step->size}, &t->code, code);
         else
-            to = touch(to, (struct touch){*address++, step->id, step->size}, &t->data);
+            to = touch(to, (struct touch){*address++, step->id, step->size}, &t->data, data);
     t->list.n = (size_t)(to - t->list.v);
 }
 
-static void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
+static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
-    struct touch *to = vec_grow(&t->list, 1);
-    t->list.n = (size_t)(touch(to, x, f) - t->list.v);
+    if (t->code.kind == FILTER_lines && t->data.kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_lines);
+    else if (t->code.kind == FILTER_lines && t->data.kind == FILTER_writes)
+        run_script_as(t, s, address, FILTER_lines, FILTER_writes);
+    else if (t->code.kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_any);
+    else
+        run_script_as(t, s, address, FILTER_any, FILTER_any);
+}
+
+static inline void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
+{
+    struct touch *to = vec_grow(&t->list, 1), *end;
+    if (f->kind == FILTER_lines)
+        end = touch(to, x, f, FILTER_lines);
+    else if (f->kind == FILTER_writes)
+        end = touch(to, x, f, FILTER_writes);
+    else
+        end = touch(to, x, f, FILTER_any);
+    t->list.n = (size_t)(end - t->list.v);
 }
 
 static void touch_insns(struct touches *t, u32 id, u32 n)
@@ -157,7 +213,8 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
             vec_reach(&t->refs, id);
             t->refs.v[id]++;
         }
-        touch_one(t, (struct touch){b->addr[j], id, size ? size : s->size}, &t->data);
+        touch_one(t, (struct touch){b->addr[j], id, flagged(t, s, size ? size : s->size)},
+                  &t->data);
     }
     if (!unfinished && shown < r->insns)
         touch_insns(t, insn0 + shown, r->insns - shown);
@@ -187,6 +244,48 @@ static void add_any(struct touches *t, const struct events *e, u32 i, bool conti
         passes_count(&t->passes, e, i, &r);
 }
 
+/* -- Parts -------------------------------------------------------------------------------------- */
+
+static struct touch_list *part_of(struct touches *t, u64 block)
+{
+    return &t->part[t->parts & (t->parts - 1) ? block % t->parts : block & (t->parts - 1)];
+}
+
+/* Its blocks are of several parts: each gets a piece. */
+static void cross(struct touches *t, const struct touch *x)
+{
+    const u64 end = (x->address & ADDRESS_MASK) + (x->size & TOUCH_SIZE);
+    const u32 number = (u32)t->crossings.n;
+    vec_push(&t->crossings, ((struct crossing){.id = x->id}));
+    for (u64 at = x->address & ADDRESS_MASK; at < end;) {
+        u64 block = at >> t->block_log2, next = MIN((block + 1) << t->block_log2, end);
+        struct touch piece = {at, number | (x->id & TOUCH_CODE),
+                              (u32)(next - at) | (x->size & ~TOUCH_SIZE) | TOUCH_CROSSING};
+        vec_push(&part_of(t, block)->v, piece);
+        at = next;
+    }
+}
+
+/* Move the list to the parts. */
+static void deal(struct touches *t)
+{
+    for (size_t i = 0; i < t->list.n; i++) {
+        const struct touch *x = &t->list.v[i];
+        u64 at = x->address & ADDRESS_MASK, block = at >> t->block_log2;
+        if (block == (at + (x->size & TOUCH_SIZE) - 1) >> t->block_log2)
+            vec_push(&part_of(t, block)->v, *x);
+        else
+            cross(t, x);
+    }
+    t->list.n = 0;
+}
+
+const struct touch *touches_of(const struct touches *t, u32 part, size_t *n)
+{
+    *n = t->parts == 1 ? t->list.n : t->part[part].v.n;
+    return t->parts == 1 ? t->list.v : t->part[part].v.v;
+}
+
 void touches_add(struct touches *t, const struct events *e)
 {
     const struct batch *b = e->batch;
@@ -195,4 +294,6 @@ void touches_add(struct touches *t, const struct events *e)
         if (begun || goes_on || !add_plain(t, b, i))
             add_any(t, e, i, begun, goes_on);
     }
+    if (t->parts > 1)
+        deal(t);
 }

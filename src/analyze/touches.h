@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a processor's caches see of the events: every line of code and of data that is touched, in the order of the program.
  *
- * A touch of the line that was the last one touched in its set is left out: it hits, and changes no cache that keeps the latest line
- * of a set as such. So there are far fewer touches than references and instructions. */
+ * A touch of the line that was the last one touched in its set is left out where that changes nothing: it hits, and a hit on the latest
+ * line leaves a set as it is. So there are far fewer touches than references and instructions. */
 #ifndef TOUCHES_H
 #define TOUCHES_H
 
@@ -10,12 +10,20 @@
 #include "base/vec.h"
 #include "decode/decode.h"
 
-/* The first and last byte decide which lines: id is a reference of the unit table, or, with TOUCH_CODE, an instruction of it. */
+/* The first and last byte decide which lines: id is a reference of the unit table, or, with TOUCH_CODE, an instruction of it; of a
+ * piece of a crossing touch, the number of its crossing. Flags are in the upper bits of the size. */
 struct touch {
     u64 address;
     u32 id, size;
 };
-#define TOUCH_CODE 0x80000000u
+#define TOUCH_CODE     0x80000000u
+#define TOUCH_WRITE    0x80000000u /* only if writes are told from reads */
+#define TOUCH_STORE    0x40000000u /* and it reads nothing */
+#define TOUCH_CROSSING 0x20000000u
+#define TOUCH_SIZE     0x1fffffffu
+
+/* Addresses have 48 bits here. */
+#define ADDRESS_MASK ((1ull << 48) - 1)
 
 /* What a record of an exit touches, in order: an instruction that is not in the same line as the one before it, or a reference, whose
  * address is the record's. */
@@ -31,36 +39,66 @@ struct touch_script {
     bool known, plain;
 };
 
+/* What touches are for: caches of so many sets, with lines of so many bytes, a power of two. */
+struct touch_rule {
+    u64 sets;
+    u32 line;
+    bool every;       /* none may be left out */
+    bool every_write; /* ... that writes */
+    bool writes;      /* writes are told from reads: then the first one of a line stays */
+};
+
 /* Which line was touched last, for each set of a cache, or for some sets together. */
 enum { FILTER_LIMIT = 1024 };
+enum filter_kind {
+    FILTER_lines,
+    FILTER_writes,
+    FILTER_any /* which can do all, but takes its time */
+};
 struct touch_filter {
-    u64 line[FILTER_LIMIT];
+    enum filter_kind kind;
+    u64 line
+        [FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
     u64 mask;
-    u32 log2; /* of a line's size */
+    u32 log2;      /* of a line's size */
+    bool every[2]; /* read or write stays */
+    bool writes;
+};
+
+/* A touch whose lines are of several parts: what they meet is put together when all parts have seen it. */
+struct crossing {
+    u32 id;
+    u32 missed; /* bits; atomic */
+};
+
+struct touch_list {
+    VEC(struct touch) v;
 };
 
 /* One producer of touches, of one unit table. */
 struct touches {
     const struct unit_table *table;
     struct touch_filter code, data;
-    VEC(struct touch) list; /* in order; taken and emptied by the consumer */
+    VEC(struct touch) list;  /* in order */
+    u32 parts, block_log2;   /* the block of an address, modulo parts, is its part */
+    struct touch_list *part; /* with several parts, where the list goes */
+    VEC(struct crossing) crossings;
     VEC(struct touch_script) scripts; /* by exit */
     VEC(struct touch_step) steps;
     struct passes passes;
-    VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
+    VEC(u64)
+    refs; /* by number in the table: what passes do not tell, of partial records and special forms */
 };
 
-/* For caches of so many sets, with lines of so many bytes, a power of two. */
-struct touch_sets {
-    u64 sets;
-    u32 line;
-};
-void touches_init(struct touches *t, const struct unit_table *table, struct touch_sets code,
-                  struct touch_sets data);
+/* In so many parts, of blocks of so many bytes, a power of two. */
+void touches_init(struct touches *t, const struct unit_table *table, struct touch_rule code,
+                  struct touch_rule data, u32 parts, u32 block);
 void touches_fini(struct touches *t);
-/* Nothing is known of what came before: another buffer follows. */
+/* Nothing is known of what came before: another buffer follows. The lists are empty. */
 void touches_reset(struct touches *t);
 void touches_add(struct touches *t, const struct events *e);
+/* The touches of a part, in order. */
+const struct touch *touches_of(const struct touches *t, u32 part, size_t *n);
 /* How often each instruction ran and each reference was made: add to arrays as long as the table's. */
 void touches_counts(const struct touches *t, u64 *insns, u64 *refs);
 

@@ -1,24 +1,30 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What gait cache counts is what a plain simulator, written here from its description alone, counts on the same events.
+"""What gait cache counts is what a plain simulator, written from its description alone (model.py), counts on the same events.
 
     tests/cache/run.py [NAME]...     only the cases whose names contain one of these
 
-Counts are compared in all, and for each instruction. Shapes are odd on purpose: one way, sets that are no power of two, lines of
-different lengths, 8 ways (which gait has code of its own for), caches so small that everything misses.
+Counts are compared in all, for each instruction, cache and shared line; with 1, 2, 3, 4 and 8 threads the results are the same to the
+last byte. Shapes are odd on purpose: one way, sets that are no power of two, 8 ways (which gait has code of its own for), caches
+so small that everything misses.
 """
+import itertools
+import random
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 from cases import GAIT, ROOT, analysis, build, case, events_of, live_and_stored, main, record, require, use  # noqa: E402
+from model import Model  # noqa: E402
 
-use("cache")
-NAMES = ("Ir", "I1mr", "ILmr", "Dr", "D1mr", "DLmr", "Dw", "D1mw", "DLmw")
+WORK = use("cache")
+JOBS = (1, 2, 3, 4, 8)
+SOME_JOBS = itertools.cycle(((1, 2, 8), (1, 4, 3)))
 # I1, D1, LL: size, ways, line.
 SHAPES = [
     ((32768, 8, 64), (32768, 8, 64), (262144, 16, 64)),
@@ -28,101 +34,287 @@ SHAPES = [
     ((4096, 8, 32), (8192, 8, 128), (12 * 32 * 64, 12, 32)),
     ((49152, 12, 64), (16384, 4, 16), (196608, 3, 64)),
 ]
+L1 = "L1I size=1K ways=2\nL1D size=2K ways=4 {}\n"
 
 
-# -- The plain simulator ------------------------------------------------------------------------------------------------
-
-class Cache:
-    """The lines of each set, the one used last at the end."""
-
-    def __init__(self, size, ways, line):
-        self.ways, self.line = ways, line
-        self.sets = [[] for _ in range(size // ways // line)]
-
-    def touch(self, line):
-        lines = self.sets[line % len(self.sets)]
-        hit = line in lines
-        if hit:
-            lines.remove(line)
-        lines.append(line)
-        del lines[:-self.ways]
-        return hit
-
-    def hits(self, address, size):
-        """A reference hits if all its lines do."""
-        return all([self.touch(n) for n in range(address // self.line, (address + size - 1) // self.line + 1)])
-
-
-def simulate(events, shape):
-    i1, d1, ll = (Cache(*s) for s in shape)
-    counts = defaultdict(lambda: dict.fromkeys(NAMES, 0))
-    for _, pc, event, address, size in events:
-        n = counts[pc]
-        total, first, last = {"exec": NAMES[:3], "load": NAMES[3:6], "modify": NAMES[3:6], "store": NAMES[6:]}[event]
-        n[total] += 1
-        if not (i1 if event == "exec" else d1).hits(address, size):
-            n[first] += 1
-            n[last] += not ll.hits(address, size)
-    return counts
-
-
-# -- gait ---------------------------------------------------------------------------------------------------------------
+# -- gait and the model -------------------------------------------------------------------------------------------------
 
 def options_of(shape):
     return [f"--{name}={size},{ways},{line}" for name, (size, ways, line) in zip(("I1", "D1", "LL"), shape)]
+
+
+def text_of(shape):
+    """The same as a description."""
+    return "\n".join(f"{name} size={size} ways={ways} line={line} write=ignore" for name, (size, ways, line) in zip(("L1I", "L1D", "L2"), shape))
 
 
 def cache(*args):
     return analysis("cache", "--by", "instruction", *args)
 
 
-def numbers(row):
-    return tuple(row[name] for name in NAMES)
+@lru_cache(maxsize=None)
+def events(trace):
+    found = list(events_of(trace))
+    require(len(found) > 1000, "hardly any events")
+    return found
 
 
-def compare(result, counts, where):
-    total = tuple(sum(n[name] for n in counts.values()) for name in NAMES)
-    require(numbers(result["total"]) == total, f"{where}: in all {numbers(result['total'])}, plainly {total}")
-    ours, plain = Counter(map(numbers, result["rows"])), Counter(map(numbers, counts.values()))
+def compare(result, model, where):
+    """All that is counted. Instructions are compared as a bag: where they are is told by module and offset."""
+    names = [name for name in result["rows"][0] if name not in ("MPKI", "offset", "function", "module")]
+    for name in names:
+        ours, plain = result["total"][name], sum(n[name] for n in model.counts.values())
+        require(ours == plain, f"{where}: {name} is {ours} in all, plainly {plain}")
+    ours = Counter(tuple(row[name] for name in names) for row in result["rows"])
+    plain = Counter(tuple(n[name] for name in names) for n in model.counts.values())
     require(ours == plain, f"{where}: of single instructions {list((ours - plain).items())[:3]}, plainly {list((plain - ours).items())[:3]}")
+    for row in result["caches"]:
+        for name, plain in model.stats[row["level"]].items():
+            require(row[name] == plain, f"{where}: {name} of {row['level']} is {row[name]}, plainly {plain}")
+    for name in ("upgrades", "interventions") if model.private else ():
+        require(result["total"][name] == getattr(model, name), f"{where}: {name} {result['total'][name]}, plainly {getattr(model, name)}")
+    if model.sharing:
+        compare_sharing(result["sharing"], model, where)
 
 
-def compare_trace(trace):
-    events = list(events_of(trace))
-    require(len(events) > 1000, "hardly any events")
-    for shape in SHAPES:
-        compare(cache(*options_of(shape), trace), simulate(events, shape), f"{trace.name} {shape}")
+def compare_sharing(rows, model, where):
+    length = model.paths["D"][0]["line"]
+    ours = sorted((r["address"], r["invalidations"], r["misses"], r["false_misses"], r["cores"]) for r in rows)
+    plain = sorted((tag * length, n[0], n[1], n[2], len(n[3])) for tag, n in model.lines.items())
+    require(ours == plain, f"{where}: shared lines {ours[:4]}, plainly {plain[:4]}")
+    for r in rows:
+        kind = "none" if not r["misses"] else {0: "true", r["misses"]: "false"}.get(r["false_misses"], "both")
+        require(r["sharing"] == kind, f"{where}: {r} is called {r['sharing']}, not {kind}")
 
 
-# -- Cases --------------------------------------------------------------------------------------------------------------
+def by_any_number(where, *args):
+    """The result, which several numbers of threads agree on; which ones, changes from call to call."""
+    numbers = next(SOME_JOBS)
+    results = [cache("-j", str(jobs), *args) for jobs in numbers]
+    for jobs, result in zip(numbers, results):
+        require(result == results[0], f"{where}: -j {jobs} counts {result['total']}, -j {numbers[0]} {results[0]['total']}")
+    return results[0]
+
+
+def compare_text(trace, text, sharing=False):
+    """A described hierarchy; the model's account."""
+    path = WORK / "caches.txt"
+    path.write_text(text)
+    where = f"{trace.name}, {text.strip()!r}"
+    result = by_any_number(where, "--config", path, *(["--sharing"] if sharing else []), trace)
+    model = Model(text, sharing).run(events(trace))
+    compare(result, model, where)
+    return model
+
+
+def compare_shapes(trace, shapes=SHAPES):
+    """cachegrind's options."""
+    for shape in shapes:
+        where = f"{trace.name} {shape}"
+        result = by_any_number(where, *options_of(shape), trace)
+        for row, name in zip(result["caches"], ("L1I", "L1D", "L2")):
+            row["level"] = name
+        compare(result, Model(text_of(shape)).run(events(trace)), where)
+
+
+def walk(threads=0, knobs="hot,tinybuf"):
+    return walk_trace(threads, knobs)
+
+
+@lru_cache(maxsize=None)
+def walk_trace(threads, knobs):
+    options = ["-O1", "-nostdlib", "-static", "-fno-stack-protector", f"-DTHREADS={threads}", f"-DROUNDS={4 if threads else 50}"]
+    program = build(f"walk{threads}", HERE / "walk.c", *options)
+    return record(f"walk{threads}{knobs.replace(',', '')}", program, GAIT_STRESS=knobs)
+
+
+# -- Two levels -----------------------------------------------------------------------------------------------------------
 
 @case
 def an_ordinary_program():
-    compare_trace(record("true", "/bin/true"))
+    compare_shapes(record("true", "/bin/true"), SHAPES[1:2])
 
 
 @case
 def references_of_all_sizes_across_lines():
-    compare_trace(record("odd", build("odd", HERE / "odd_references.c")))
+    compare_shapes(record("odd", build("odd", HERE / "odd_references.c", "-static")), SHAPES[3:5])
 
 
 @case
 def a_reference_that_faults_in_its_middle():
-    compare_trace(record("faults", build("faults", ROOT / "tests/programs/gather_faults_in_the_middle.c")))
+    compare_shapes(record("faults", build("faults", ROOT / "tests/programs/gather_faults_in_the_middle.c", "-static")), SHAPES[2:3])
 
 
 @case
 def small_buffers_and_hot_units():
-    compare_trace(record("stressed", build("odd", HERE / "odd_references.c"), GAIT_STRESS="hot,tinybuf"))
+    for knobs, shapes in (("", SHAPES[:2]), ("tinybuf", SHAPES[2:4]), ("hot,tinybuf", SHAPES)):
+        compare_shapes(walk(0, knobs), shapes)
 
 
 @case
 def live_is_as_stored():
     program = build("odd_static", HERE / "odd_references.c", "-static", "-no-pie")
-    for knobs in ("", "tinybuf", "hot,tinybuf", "lazy,tinybuf"):
-        for jobs in ("1", "2", "8"):
-            live, stored = live_and_stored(program, ["cache", "--by", "instruction", "-j", jobs, *options_of(SHAPES[2])], knobs)
-            require(live == stored, f"GAIT_STRESS={knobs} -j {jobs}: live {live['total']}, stored {stored['total']}")
+    path = WORK / "live.txt"
+    path.write_text("L1I size=1K ways=2 private\nL1D size=3K ways=3 private prefetch=stride\nL2 size=8K ways=8 inclusive\nDTLB entries=8 ways=4\n")
+    for knobs, jobs, options in (("", "1", options_of(SHAPES[2])), ("tinybuf", "2", options_of(SHAPES[3])),
+                                 ("hot,tinybuf", "8", options_of(SHAPES[1])), ("lazy,tinybuf", "4", ["--config", path]), ("tinybuf", "8", ["--config", path])):
+        live, stored = live_and_stored(program, ["cache", "--by", "instruction", "-j", jobs, *options], knobs)
+        require(live == stored, f"GAIT_STRESS={knobs} -j {jobs}: live {live['total']}, stored {stored['total']}")
+
+
+# -- Described hierarchies --------------------------------------------------------------------------------------------------
+
+@case
+def every_policy():
+    for policy in ("lru", "plru", "fifo", "random", "rrip"):
+        for ways in (1, 4, 8):
+            text = "".join(f"{name} size={ways * sets * 64} ways={ways} policy={policy}\n" for name, sets in (("L1I", 4), ("L1D", 4), ("L2", 8)))
+            compare_text(walk(), text)
+
+
+@case
+def writes():
+    for first in ("write=back", "write=through", "write=through allocate=no", "allocate=no"):
+        for second in ("write=back", "write=through allocate=no", "allocate=no policy=rrip"):
+            model = compare_text(walk(), L1.format(first) + f"L2 size=4K ways=4 {second}\nL3 size=16K ways=8")
+            require("through" in first + second or model.stats["L1D"]["writebacks"] > 50, f"{first}: hardly anything is written back")
+
+
+@case
+def inclusion():
+    for second, third in (("inclusive", ""), ("exclusive", ""), ("exclusive", "inclusive"), ("inclusive", "exclusive"), ("exclusive", "exclusive")):
+        model = compare_text(walk(), L1.format("") + f"L2 size=4K ways=4 {second}\nL3 size=8K ways=8 {third}")
+        require("inclusive" not in (second, third) or sum(n["withdrawn"] for n in model.stats.values()), "nothing is withdrawn")
+
+
+@case
+def prefetchers():
+    for first, second in (("next", "none"), ("stride", "none"), ("none", "next"), ("none", "stride"), ("next", "stride"), ("stride", "next")):
+        for more in ("", "inclusive"):
+            model = compare_text(walk(), L1.format(f"prefetch={first}") + f"L2 size=8K ways=4 prefetch={second} {more}")
+            require(sum(n["useful"] for n in model.stats.values()) > 3, f"{first}, {second}: no prefetch is of use")
+
+
+@case
+def threads_with_private_caches():
+    first = "cores 3\nL1I size=1K ways=2 private\nL1D size=2K ways=8 private {}\n"
+    for last in ("L2 size=32K ways=8 shared", "L2 size=32K ways=8 shared inclusive", "L2 size=32K ways=8 shared exclusive",
+                 "L2 size=8K ways=4 private inclusive\nL3 size=32K ways=8 inclusive", "L2 size=8K ways=4 private exclusive\nL3 size=8K ways=8 exclusive",
+                 "L2 size=8K ways=4 private prefetch=next\nL3 size=16K ways=8"):
+        for how in ("", "write=through allocate=no"):
+            if "exclusive" in last and how:
+                continue
+            model = compare_text(walk(20), first.format(how) + last, sharing=True)
+            false = [n for n in model.lines.values() if n[2]]
+            require(len(false) >= 4 and any(n[1] > n[2] for n in model.lines.values()), "no false sharing, or nothing but that")
+
+
+@case
+def sharing_is_named():
+    """Lines of `apart` are shared falsely, those of `together` truly, by the line of the source that says so."""
+    program = build("walk_named", HERE / "walk.c", "-O1", "-g", "-nostdlib", "-static", "-fno-stack-protector", "-DTHREADS=20", "-DROUNDS=5")
+    symbols = {s.split()[-1]: int(s.split()[0], 16) for s in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines()}
+    path = WORK / "named.txt"
+    path.write_text("cores 4\nL1I size=32K ways=8 private\nL1D size=256K ways=8 private\nL2 size=1M ways=8")
+    rows = {r["address"]: r for r in cache("--config", path, "--sharing", record("named", program))["sharing"]}
+    source = (HERE / "walk.c").read_text().splitlines()
+    for name, lines, kind in (("apart", 4, "false"), ("together", 4, "true")):
+        for i in range(lines):
+            row = rows[symbols[name] + 64 * i]
+            require(row["sharing"] == kind and row["function"] in ("walk", "child"), f"{name}: {row}")
+            require(f"{name}[" in source[row["line"] - 1], f"{name}: line {row['line']} is not where it is written")
+
+
+@case
+def pages_of_two_sizes():
+    plain = L1.format("") + "L2 size=8K ways=4\n"
+    for tlbs in ("DTLB entries=8 ways=2\nITLB entries=1 ways=1", "DTLB entries=6 ways=full policy=rrip\nITLB entries=2 ways=2\nSTLB entries=12 ways=4",
+                 "cores 2\nDTLB entries=4 ways=2 page=4K policy=fifo\nDTLB entries=1 ways=1 page=2M\nITLB entries=2 ways=full\nSTLB entries=6 ways=2 shared\nhuge 400000-401000",
+                 "DTLB entries=8 ways=2 policy=plru page=2M\nSTLB entries=8 ways=4 policy=random", "DTLB entries=2 ways=1\nITLB entries=1 ways=1\nhuge all"):
+        for trace in (walk(), walk(20)):
+            compare_text(trace, plain + tlbs)
+
+
+def describe_any(pick):
+    """Any hierarchy that can be, as far as the rules of the man page say."""
+    levels, split = pick.randint(1, 4), pick.randint(0, 3)
+    private = pick.choice((0, 0, 1, 2)) if levels > 1 else 0
+    plain = not private and pick.random() < 0.3
+    line, text, above = pick.choice((16, 32, 64, 64, 128)), f"cores {pick.randint(1, 5)}\n", None
+    for level in range(1, levels + 1):
+        here = []
+        for side in ("I", "D") if level <= split else ("",):
+            policy = pick.choice(("lru", "lru", "plru", "fifo", "random", "rrip"))
+            ways = pick.choice((1, 2, 4, 8, 8)) if policy == "plru" else pick.choice((1, 2, 3, 4, 5, 8, 8, 16))
+            sets = pick.choice((1, 2, 4, 8, 8, 16, 3, 6, 12)) * level
+            length = pick.choice((16, 32, 64, 128)) if plain else line
+            words = [f"L{level}{side}", f"size={length * ways * sets}", f"ways={ways}", f"line={length}", f"policy={policy}"]
+            words.append("private" if level <= private else "shared")
+            write, allocate, inclusion, prefetch = ("ignore" if plain else pick.choice(("back", "back", "through"))), "yes", "neither", "none"
+            if not plain:
+                inclusion = pick.choice(("neither", "neither", "inclusive", "exclusive")) if level > 1 else "neither"
+                if inclusion == "exclusive" and any(a != ("back", "yes") for a in above):
+                    inclusion = "neither"
+                if inclusion == "exclusive":
+                    write = "back"
+                else:
+                    prefetch = pick.choice(("none", "none", "none", "next", "stride"))
+                    prefetch = "next" if prefetch == "stride" and side == "I" else prefetch
+                if inclusion == "neither":
+                    allocate = pick.choice(("yes", "yes", "no"))
+            here.append((write, allocate))
+            words += [f"write={write}", f"allocate={allocate}", inclusion, f"prefetch={prefetch}"]
+            text += " ".join(words) + "\n"
+        above = here
+    return text, private
+
+
+@case
+def any_hierarchy():
+    pick = random.Random(7)
+    for i in range(30):
+        text, private = describe_any(pick)
+        compare_text(walk(20) if i % 2 else walk(), text, sharing=private > 0 and pick.random() < 0.5)
+
+
+# -- The command ----------------------------------------------------------------------------------------------------------
+
+@case
+def the_machine_has_its_caches():
+    result, sys_caches = cache(walk()), []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        word = {name: (index / name).read_text().strip() for name in ("level", "type", "size", "ways_of_associativity", "coherency_line_size")}
+        sys_caches.append((f"L{word['level']}{word['type'][0].replace('U', '')}", int(word["size"][:-1]) << 10, int(word["ways_of_associativity"]),
+                           int(word["coherency_line_size"])))
+    ours = [(row["level"], row["size"], row["ways"], row["line"]) for row in result["caches"]]
+    require(not sys_caches or ours == sys_caches, f"{ours}, the kernel says {sys_caches}")
+
+
+@case
+def rates_follow_from_counts():
+    path = WORK / "rates.txt"
+    path.write_text("L1I size=1K ways=2\nL1D size=2K ways=4\nL2 size=4K ways=4\nL3 size=8K ways=8")
+    result = cache("--config", path, "--sort", "ll", walk())
+    total = result["total"]
+    misses = {"L1I": total["I1mr"], "L1D": total["D1mr"] + total["D1mw"], "L2": total["I2mr"] + total["D2mr"] + total["D2mw"],
+              "L3": total["ILmr"] + total["DLmr"] + total["DLmw"]}
+    for row in result["caches"]:
+        require(row["misses"] == misses[row["level"]] and abs(row["mpki"] - 1000 * row["misses"] / total["Ir"]) < 1e-6, f"{row}")
+    weights = [row["ILmr"] + row["DLmr"] + row["DLmw"] for row in result["rows"]]
+    require(weights == sorted(weights, reverse=True), "rows are not sorted by misses of the last level")
+    for row, weight in zip(result["rows"], weights):
+        require(abs(row["MPKI"] - 1000 * weight / row["Ir"]) < 1e-6, f"{row}")
+
+
+@case
+def processes_do_not_share_lines():
+    trace = record("processes", "/bin/sh", "-c", "(exit 0); (exit 0); exit 0")
+    path = WORK / "processes.txt"
+    path.write_text("L1I size=32K ways=8 private\nL1D size=32K ways=8 private\nL2 size=1M ways=8\nDTLB entries=64 ways=4\nITLB entries=64 ways=4\n")
+    results = [cache("--config", path, "-j", str(jobs), trace) for jobs in JOBS]
+    require(all(r == results[0] for r in results), "the number of threads matters")
+    require(results[0]["total"]["Ir"] == sum(1 for e in events(trace) if e[2] == "exec"), "not all instructions are there")
+    require(results[0]["total"]["Inv"] == 0, "processes take lines from each other")
 
 
 @case
@@ -131,11 +323,42 @@ def status_and_output_pass_through():
     require(run.returncode == 3 and run.stdout.startswith("said\n"), f"status {run.returncode}, {run.stdout[:40]!r}")
 
 
+def refused(options, word):
+    run = subprocess.run([GAIT, "cache", *options, "x.gait"], capture_output=True, text=True)
+    require(run.returncode == 2 and word in run.stderr, f"{options}: status {run.returncode}, {run.stderr}")
+
+
 @case
 def shapes_that_cannot_be():
-    for given, word in (("100,8,64", "multiple"), ("32768,0,64", "ways"), ("32768,8,48", "power of two"), ("x", "SIZE,WAYS,LINE")):
-        run = subprocess.run([GAIT, "cache", f"--D1={given}", "x.gait"], capture_output=True, text=True)
-        require(run.returncode == 2 and word in run.stderr, f"--D1={given}: status {run.returncode}, {run.stderr}")
+    for given, word in (("100,8,64", "multiple"), ("32768,0,64", "ways"), ("32768,8,48", "power of two"), ("x", "SIZE,WAYS,LINE"),
+                        ("32768,8,64,1", "SIZE,WAYS,LINE")):
+        refused([f"--D1={given}"], word)
+
+
+@case
+def descriptions_that_cannot_be():
+    good = "L1I size=1K ways=2\nL1D size=2K ways=4\n"
+    path = WORK / "bad.txt"
+    for text, words in (
+            ("L1 size=1K ways=2\n\nL2 size=1x ways=2", ("bad.txt:3", "1x", "K, M or G")), ("L1 size=1K ways=2 policy=mru", ("bad.txt:1", "mru", "lru, plru")),
+            ("L9 size=1K", ("L9", "L1 to L4", "STLB")), ("L1 size=1K ways=2 colour=red", ("colour=red", "policy=")), ("L1D size=1K ways=2", ("L1I is missing",)),
+            ("", ("first level",)), (good + "L3 size=1K ways=2", ("left out",)), (good + "L1D size=2K ways=4", ("bad.txt:3", "already")),
+            (good + "L2 size=1000 ways=2", ("multiple",)), (good + "L2 size=6K ways=3 policy=plru", ("plru", "power of two")),
+            (good + "L2 size=4K ways=2 line=128", ("different lengths", "write=ignore")), (good + "L2 size=4K ways=2 private", ("private", "behind")),
+            ("L1 size=1K ways=2 inclusive", ("first level",)), (good + "L2 size=4K ways=2 exclusive prefetch=next", ("exclusive", "prefetch=none")),
+            ("L1 size=1K ways=2 write=through\nL2 size=4K ways=2 exclusive", ("exclusive", "write=back")),
+            (good + "L2 size=4K ways=2 write=ignore", ("all caches or for none",)), ("L1I size=1K ways=2 prefetch=stride\nL1D size=1K ways=2", ("prefetch=next",)),
+            (good + "DTLB entries=7 ways=2", ("bad.txt:3", "multiple")), (good + "DTLB entries=8 ways=2 page=1G", ("4K, 2M, both",)),
+            (good + "DTLB entries=8 ways=2\nDTLB entries=8 ways=2 page=2M", ("already",)), (good + "cores 65", ("between 1 and 64",)),
+            (good + "huge 5", ("START-END",)), (good + "L2 size=4K ways=2\nL3I size=4K ways=2\nL3D size=4K ways=2", ("level 3",))):
+        path.write_text(text)
+        for word in words:
+            refused(["--config", path], word)
+    refused(["--config", WORK / "absent.txt"], "cannot be read")
+    path.write_text(good)
+    refused(["--config", path, "--D1=1024,2,64"], "leave out")
+    refused(["--config", path, "--sharing"], "private")
+    refused(["--config", path, "--sort=tlb"], "no such thing")
 
 
 if __name__ == "__main__":

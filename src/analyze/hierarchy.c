@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Cores and parts, and lists of touches. */
+#include "analyze/hierarchy.h"
+#include "analyze/cache_vector.h"
+
+#include <stdlib.h>
+
+static void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(MAX(n, 1ul), size);
+    check(p != NULL);
+    return p;
+}
+
+/* -- Cores -------------------------------------------------------------------------------------- */
+
+/* Make all caches of a core that are its own; those of all are in `shared`, which is NULL if these are to be made. */
+static void make_caches(struct core *c, const struct shape *s, const struct core *shared)
+{
+    for (u32 i = 0; i < s->n_caches; i++) {
+        const struct cache_shape *x = &s->cache[i];
+        if (x->is_private == !shared) {
+            c->cache[i] = shared ? shared->cache[i] : NULL;
+            c->strides[i] = shared ? shared->strides[i] : NULL;
+            continue;
+        }
+        c->cache[i] = zeros(1, sizeof *c->cache[i]);
+        cache_init(c->cache[i], shape_sets(x), x->ways, x->policy);
+        if (x->prefetch == PREFETCH_stride)
+            c->strides[i] = zeros(STRIDES, sizeof *c->strides[i]);
+    }
+}
+
+static void free_caches(struct core *c, const struct shape *s, bool is_private)
+{
+    for (u32 i = 0; i < s->n_caches; i++)
+        if (s->cache[i].is_private == is_private) {
+            cache_fini(c->cache[i]);
+            free(c->cache[i]);
+            free(c->strides[i]);
+        }
+}
+
+void hierarchy_add_core(struct hierarchy *h, u32 core)
+{
+    if (load_acquire(&h->core[core]))
+        return;
+    pthread_mutex_lock(&h->lock);
+    if (!h->core[core]) {
+        struct core *c = zeros(1, sizeof *c);
+        make_caches(c, h->shape, &h->all);
+        store_release(&h->core[core], c);
+        store_release(&h->n_cores, MAX(h->n_cores, core + 1));
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares)
+{
+    *h = (struct hierarchy){.shape = s,
+                            .slots = slots_of(s),
+                            .private_levels = shape_private_levels(s),
+                            .is_plain = plain_suits(s),
+                            .shares = shares,
+                            .n_parts = parts};
+    check(pthread_mutex_init(&h->lock, NULL) == 0);
+    h->part = aligned_alloc(128, parts * sizeof *h->part);
+    check(h->part != NULL);
+    memset(h->part, 0, parts * sizeof *h->part);
+    make_caches(&h->all, s, NULL);
+}
+
+static void fini_part(struct hierarchy_part *p)
+{
+    vec_fini(&p->missed[0].v);
+    vec_fini(&p->missed[1].v);
+    sharing_fini(&p->sharing);
+}
+
+void hierarchy_fini(struct hierarchy *h)
+{
+    for (u32 i = 0; i < h->n_cores; i++)
+        if (h->core[i]) {
+            free_caches(h->core[i], h->shape, true);
+            free(h->core[i]);
+        }
+    free_caches(&h->all, h->shape, false);
+    for (u32 i = 0; i < h->n_parts; i++)
+        fini_part(&h->part[i]);
+    free(h->part);
+    pthread_mutex_destroy(&h->lock);
+}
+
+struct cache_stats hierarchy_stats(const struct hierarchy *h, u32 cache)
+{
+    struct cache_stats n = {0};
+    for (u32 i = 0; i < h->n_parts; i++) {
+        const struct cache_stats *x = &h->part[i].stats[cache];
+        n.writebacks += x->writebacks;
+        n.withdrawn += x->withdrawn;
+        n.prefetches += x->prefetches;
+        n.useful += x->useful;
+    }
+    return n;
+}
+
+struct coherence_stats hierarchy_coherence(const struct hierarchy *h)
+{
+    struct coherence_stats n = {0};
+    for (u32 i = 0; i < h->n_parts; i++) {
+        n.invalidations += h->part[i].coherence.invalidations;
+        n.upgrades += h->part[i].coherence.upgrades;
+        n.interventions += h->part[i].coherence.interventions;
+    }
+    return n;
+}
+
+/* -- Touches ------------------------------------------------------------------------------------ */
+
+/* A first level. Most touches find their line there in a state that they do not change. */
+struct first {
+    struct cache *cache;
+    u64 *lines, sets_mask; /* its, if sets are as many as a power of two */
+    u32 log2;
+    u64 mask[2], wanted[2]; /* a read's, a write's: the line's state, if masked so, is as wanted */
+};
+
+static struct first first_of(const struct hierarchy *h, const struct core *core, enum side side)
+{
+    const u32 i = h->shape->path[side][0];
+    const struct cache_shape *s = &h->shape->cache[i];
+    struct first f = {.cache = core->cache[i],
+                      .lines = core->cache[i]->lines,
+                      .sets_mask = core->cache[i]->sets - 1,
+                      .log2 = (u32)__builtin_ctz(s->line),
+                      .mask = {LINE_PREFETCHED, LINE_PREFETCHED | LINE_SHARED | LINE_DIRTY},
+                      .wanted = {0, LINE_DIRTY}};
+    const bool every = s->prefetch == PREFETCH_stride;
+    const bool changes[2] = {every, every || s->writing == WRITING_through || h->shares};
+    for (u32 writes = 0; writes < 2; writes++)
+        if (changes[writes]) { /* whatever the state is: none is as wanted */
+            f.mask[writes] = 0;
+            f.wanted[writes] = 1;
+        }
+    return f;
+}
+
+void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings, u32 missed)
+{
+    if (x->size & TOUCH_CROSSING) {
+        __atomic_fetch_or(&crossings[x->id & ~TOUCH_CODE].missed, missed, __ATOMIC_RELAXED);
+        return;
+    }
+    u64 *n = tally_of(t, x->id);
+    for (; missed; missed &= missed - 1)
+        n[__builtin_ctz(missed)]++;
+}
+
+/* All levels will be asked, most likely: their sets are fetched at the same time. */
+static void fetch(const struct visit *v, u64 number)
+{
+    const struct shape *s = v->h->shape;
+    for (u32 k = 1; k < s->n_levels; k++) {
+        const struct cache *c = v->core->cache[s->path[v->side][k]];
+        __builtin_prefetch(c->lines + cache_set_of(c, number) * c->ways);
+    }
+}
+
+/* Whatever the first level does not answer at once. */
+static __attribute__((noinline)) void visit(struct visit *v, const struct touch *x,
+                                            struct crossing *crossings, const struct first *f)
+{
+    const u64 line_size = 1ull << f->log2, from = x->address & ADDRESS_MASK,
+              end = from + (x->size & TOUCH_SIZE);
+    v->side = x->id & TOUCH_CODE ? SIDE_code : SIDE_data;
+    v->id = x->size & TOUCH_CROSSING ? crossings[x->id & ~TOUCH_CODE].id : x->id;
+    v->flags = x->size & ~TOUCH_SIZE;
+    v->missed = 0;
+    fetch(v, from >> f->log2);
+    for (u64 at = from; at < end;) {
+        u64 next = MIN((at & ~(line_size - 1)) + line_size, end);
+        v->address = at;
+        if (v->h->shares)
+            v->bytes = sharing_bytes((u32)line_size, at, next - at);
+        levels_visit(v, (at & ADDRESS_MASK) >> f->log2);
+        at = next;
+    }
+    if (v->missed)
+        hierarchy_count(v->tally, x, crossings, v->missed);
+}
+
+/* Whether the first level has the line, and in a state that stays. It may be asked again: a line that was found is found as it was. */
+static inline bool answers(const struct first *f, u64 line, u32 writes)
+{
+    const u64 *there = cache_find(f->cache, line);
+    return there && (*there & f->mask[writes]) == f->wanted[writes];
+}
+
+static void take(struct visit *v, const struct first first[SIDES], const struct touch *x, size_t n,
+                 struct crossing *crossings)
+{
+    for (const struct touch *end = x + n; x < end; x++) {
+        const struct first *f = &first[x->id / TOUCH_CODE];
+        const u64 at = x->address & ADDRESS_MASK;
+        u64 line = at >> f->log2, last = (at + (x->size & TOUCH_SIZE) - 1) >> f->log2;
+        bool found = answers(f, line | v->tally->owner, x->size / TOUCH_WRITE);
+        while (line < last && found)
+            found = answers(f, ++line | v->tally->owner, x->size / TOUCH_WRITE);
+        if (!found)
+            visit(v, x, crossings, f);
+    }
+}
+
+/* The same where the sets of the first level are vectors, as many as a power of two. */
+static inline VECTOR bool answers_as_vector(const struct first *f, u64 line, u32 writes)
+{
+    u64 *set = f->lines + (line & f->sets_mask) * CACHE_VECTOR_WAYS;
+    return ((set[0] & ~LINE_STATE) == line || cache_vector_find(set, line)) &&
+           (set[0] & f->mask[writes]) == f->wanted[writes];
+}
+
+static VECTOR void take_vectors(struct visit *v, const struct first first[SIDES],
+                                const struct touch *x, size_t n, struct crossing *crossings)
+{
+    const u64 owner = v->tally->owner;
+    for (const struct touch *end = x + n; x < end; x++) {
+        const struct first *f = &first[x->id / TOUCH_CODE];
+        const u64 at = x->address & ADDRESS_MASK;
+        const u32 writes = x->size / TOUCH_WRITE;
+        u64 line = at >> f->log2 | owner,
+            last = (at + (x->size & TOUCH_SIZE) - 1) >> f->log2 | owner;
+        bool found = answers_as_vector(f, line, writes);
+        while (__builtin_expect(line < last, 0) && found)
+            found = answers_as_vector(f, ++line, writes);
+        if (!found)
+            visit(v, x, crossings, f);
+    }
+}
+
+void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, struct touches *list)
+{
+    struct visit v = {.h = h,
+                      .part = &h->part[part],
+                      .core = load_acquire(&h->core[core]),
+                      .core_number = core,
+                      .tally = t};
+    size_t n;
+    const struct touch *x = touches_of(list, part, &n);
+    if (h->is_plain) {
+        plain_take(h, v.part, v.core, t, x, n, list->crossings.v);
+        return;
+    }
+    struct first first[SIDES];
+    for (u32 side = 0; side < SIDES; side++)
+        first[side] = first_of(h, v.core, side);
+    bool vectors =
+        cache_is_vectors(first[SIDE_data].cache) && cache_is_vectors(first[SIDE_code].cache);
+    (vectors ? take_vectors : take)(&v, first, x, n, list->crossings.v);
+}

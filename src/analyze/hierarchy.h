@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* A simulated hierarchy of caches. What it does with a touch is said in docs/man/gait-cache.1; here is who does what:
+ *
+ *   cache.c       the lines of one cache
+ *   levels.c      a line that is asked for, level by level; lines that are evicted; prefetches
+ *   plain.c       the same, quicker, where only misses pass between levels
+ *   coherence.c   cores that have the same line
+ *   sharing.c     which of their bytes
+ *   hierarchy.c   cores, parts, and lists of touches
+ *
+ * It is simulated in parts, at the same time: no set of any cache is of two parts. */
+#ifndef HIERARCHY_H
+#define HIERARCHY_H
+
+#include "analyze/cache.h"
+#include "analyze/sharing.h"
+#include "analyze/tally.h"
+#include "analyze/touches.h"
+
+#include <pthread.h>
+
+struct cache_stats {
+    u64 writebacks; /* lines that were dirty when they were evicted */
+    u64 withdrawn;  /* copies above an inclusive cache that went with a line of its own */
+    u64 prefetches, useful;
+};
+
+struct coherence_stats {
+    u64 invalidations, upgrades, interventions;
+};
+
+/* What an instruction's references were: where it would be next (prefetch=stride). */
+enum { STRIDES = 256, STRIDE_SURE = 2, STRIDE_LIMIT = 3 };
+struct stride {
+    u64 pc; /* with its owner; 0: none */
+    u64 address;
+    s64 step;
+    u32 seen; /* how often this step came in a row */
+};
+
+/* What a core sees: its own caches and those of all. */
+struct core {
+    struct cache *cache[SHAPE_CACHES];
+    struct stride *strides[SHAPE_CACHES]; /* NULL where there is no such prefetcher */
+};
+
+/* A line that a level has missed, and for which touch of a list. */
+struct missed {
+    u64 line;
+    u32 touch;
+};
+struct missed_list {
+    VEC(struct missed) v;
+};
+
+struct hierarchy_part {
+    struct missed_list missed[2]; /* plain.c's: in one level, and in the next */
+    struct cache_stats stats[SHAPE_CACHES];
+    struct coherence_stats coherence;
+    struct sharing sharing;
+} __attribute__((aligned(128)));
+
+struct hierarchy {
+    const struct shape *shape;
+    struct slots slots;
+    u32 private_levels;
+    bool is_plain;
+    bool shares;                    /* bytes that cores share are looked at */
+    pthread_mutex_t lock;           /* guards the making of cores */
+    struct core *core[SHAPE_CORES]; /* atomic; NULL: not in use yet */
+    u32 n_cores;                    /* in use are among the first of so many; atomic */
+    struct core all;                /* the shared caches */
+    struct hierarchy_part *part;
+    u32 n_parts;
+};
+
+/* A touch on its way. */
+struct visit {
+    struct hierarchy *h;
+    struct hierarchy_part *part;
+    struct core *core;
+    u32 core_number;
+    struct tally *tally;
+    u32 id; /* of the instruction or reference */
+    enum side side;
+    u32 flags; /* TOUCH_WRITE, TOUCH_STORE */
+    u64 address,
+        bytes;  /* of the touch within the line: its first byte, and which bytes (sharing.h) */
+    u64 shared; /* LINE_SHARED if the line will be that */
+    u32 missed; /* bits of levels */
+};
+
+void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares);
+void hierarchy_fini(struct hierarchy *h);
+/* Let there be this core, before any of its touches is taken. */
+void hierarchy_add_core(struct hierarchy *h, u32 core);
+/* Let the part of the hierarchy see these touches of a core, one after the other. */
+void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, struct touches *list);
+/* The sums of all parts. */
+struct cache_stats hierarchy_stats(const struct hierarchy *h, u32 cache);
+struct coherence_stats hierarchy_coherence(const struct hierarchy *h);
+
+/* What a touch has missed, levels as bits, is known. */
+void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings,
+                     u32 missed);
+/* Whether plain_take() will do. */
+bool plain_suits(const struct shape *s);
+void plain_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
+                struct tally *t, const struct touch *x, size_t n, struct crossing *crossings);
+/* A line of the first level is touched. */
+void levels_visit(struct visit *v, u64 number);
+/* An evicted line comes to a level: LINE_DIRTY and LINE_SHARED are its state. */
+void levels_give(struct visit *v, enum side side, u32 level, u64 line);
+/* The core is about to read or write a line: what the other cores have of it changes. Whether it will be shared: LINE_SHARED or 0. */
+u64 coherence_agree(struct visit *v, u64 line, bool writes, bool is_prefetch);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The analysis `cache`, between its two files: misses.c gathers, misses_report.c tells. */
+#ifndef MISSES_H
+#define MISSES_H
+
+#include "analyze/hierarchy.h"
+#include "analyze/spots.h"
+#include "analyze/tlb.h"
+
+/* What a column counts of an instruction. */
+enum { MADE = UINT32_MAX /* in place of a slot: that it ran, or was made */ };
+enum column_of { OF_insns, OF_reads, OF_writes, OF_all };
+struct misses_column {
+    char name[8], what[80];
+    enum column_of of;
+    u32 slot;
+};
+
+struct misses {
+    struct shape shape, two; /* what will be simulated; cachegrind's options */
+    bool two_given, file_given;
+    bool sharing;
+    bool begun;
+    struct hierarchy hierarchy;
+    struct tlbs tlbs;
+    u32 parts;       /* of the caches */
+    bool tlbs_apart; /* the TLBs are a part behind those; else they are with the only one */
+    const char *sort;
+    struct misses_column column[SPOT_COUNTS];
+    u32 n_columns;
+    struct spots spots;
+};
+
+/* Name the columns, and find what to sort by; -1 with a sentence. */
+int misses_columns(struct misses *m, struct err *e);
+void misses_tell(struct misses *m, struct sources *s, struct result *r);
+
+#endif

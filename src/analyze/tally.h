@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts of what single instructions and references of a memory's code met in the caches. Each part of the caches has its own. */
+#ifndef TALLY_H
+#define TALLY_H
+
+#include "analyze/shape.h"
+#include "base/vec.h"
+#include "decode/decode.h"
+
+/* What is counted of each: misses of the levels from 0 on, then these. */
+struct slots {
+    u32 tlb;         /* misses of the TLBs, by level */
+    u32 invalidated; /* copies of other cores that a write took away */
+    u32 regained; /* misses on lines that others' writes took away; `false_`: none of the bytes was written by them */
+    u32 regained_false;
+    u32 n;
+};
+
+struct tally {
+    const struct unit_table *table;
+    u64 owner; /* of the memory's lines, see cache.h */
+    u32 slots;
+    VEC(u64) insns, refs; /* by number in the table, `slots` of each */
+};
+
+struct slots slots_of(const struct shape *s);
+/* The counts of a reference, or with TOUCH_CODE of an instruction. */
+u64 *tally_of(struct tally *t, u32 id);
+/* The same to look at; NULL: all are 0. */
+const u64 *tally_look(const struct tally *t, u32 id);
+/* Of the instruction itself, or that makes the reference. */
+u64 tally_pc(const struct tally *t, u32 id);
+void tally_fini(struct tally *t);
+
+#endif
