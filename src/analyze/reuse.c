@@ -6,6 +6,7 @@
 #include "analyze/machine.h"
 #include "analyze/spots.h"
 #include "analyze/stack.h"
+#include "analyze/values.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -67,31 +68,10 @@ static void *zeros(size_t n, size_t size)
 
 /* -- Options ------------------------------------------------------------------------------------ */
 
-static bool is_power_of_two(u64 x)
-{
-    return x && !(x & (x - 1));
-}
-
-/* A number of bytes, or of K, M or G of them; false if it is not one. */
-static bool read_size(const char **text, u64 *size)
-{
-    static const char units[] = "KMG";
-    char *end;
-    *size = strtoull(*text, &end, 10);
-    if (end == *text || **text == '-')
-        return false;
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    u32 shift = unit ? 10 * (u32)(unit - units + 1) : 0;
-    *text = end + (unit ? 1 : 0);
-    bool fits = *size <= UINT64_MAX >> 16 >> shift;
-    *size <<= shift;
-    return fits;
-}
-
 static int set_line(struct reuse *x, const char *value, struct err *e)
 {
     u64 n;
-    if (!read_size(&value, &n) || *value || !is_power_of_two(n) || n < LEAST_LINE || n > GREATEST_LINE)
+    if (!value_power_of_two(value, &n) || n < LEAST_LINE || n > GREATEST_LINE)
         return err_set(e, "wants a power of two between %d and %d", LEAST_LINE, GREATEST_LINE);
     x->spans.log2 = (u32)__builtin_ctzll(n);
     return 0;
@@ -99,14 +79,7 @@ static int set_line(struct reuse *x, const char *value, struct err *e)
 
 static int set_of(struct reuse *x, const char *value, struct err *e)
 {
-    static const char *const words[] = {
-        [ACCESSED_data] = "data", [ACCESSED_code] = "code", [ACCESSED_both] = "both"};
-    for (u32 i = ACCESSED_data; i <= ACCESSED_both; i++)
-        if (!strcmp(words[i], value)) {
-            x->spans.of = i;
-            return 0;
-        }
-    return err_set(e, "is one of data, code, both, not %s", value);
+    return value_accessed(&x->spans.of, value, e);
 }
 
 static int set_beyond(struct reuse *x, const char *value, struct err *e)
@@ -115,7 +88,7 @@ static int set_beyond(struct reuse *x, const char *value, struct err *e)
     u32 n = 0;
     for (bool more = true; more; more = *at == ',' && *at++) {
         u64 size;
-        if (n == SPAN_BEYOND || !read_size(&at, &size) || (n && size <= x->beyond[n - 1]))
+        if (n == SPAN_BEYOND || !value_size(&at, &size) || (n && size <= x->beyond[n - 1]))
             return err_set(e, "wants up to %d sizes in bytes that go up, not %s", SPAN_BEYOND, value);
         x->beyond[n++] = size;
     }
@@ -126,7 +99,7 @@ static int set_beyond(struct reuse *x, const char *value, struct err *e)
 static int set_sample(struct reuse *x, const char *value, struct err *e)
 {
     u64 n;
-    if (!read_size(&value, &n) || *value || !is_power_of_two(n) || n > 1u << SAMPLE_LIMIT)
+    if (!value_power_of_two(value, &n) || n > 1u << SAMPLE_LIMIT)
         return err_set(e, "wants a power of two up to %d", 1 << SAMPLE_LIMIT);
     x->sample = (u32)__builtin_ctzll(n);
     return 0;
@@ -135,7 +108,7 @@ static int set_sample(struct reuse *x, const char *value, struct err *e)
 static int set_memory(struct reuse *x, const char *value, struct err *e)
 {
     u64 n;
-    if (!read_size(&value, &n) || *value || !(x->limit = stack_limit(n)))
+    if (!value_size(&value, &n) || *value || !(x->limit = stack_limit(n)))
         return err_set(e, "wants a size of at least 1M");
     return 0;
 }

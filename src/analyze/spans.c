@@ -367,6 +367,24 @@ static void settle(struct spanner *s, const u64 *line, u32 n)
             *find(s->slots, s->number, line[n]) = (u16)(push_mark(&s->marks, &s->time) + 1);
 }
 
+/* Times become ranks. */
+MARKS_INLINE void rank_lines(const struct spanner *s)
+{
+    struct span_line *x = s->to->lines.v + s->span.first;
+    for (; x < s->to->lines.v + s->to->lines.n; x++)
+        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+}
+
+static void rank_plain(const struct spanner *s)
+{
+    rank_lines(s);
+}
+
+static MARKS_FAST void rank_fast(const struct spanner *s)
+{
+    rank_lines(s);
+}
+
 static void close_span(struct spanner *s)
 {
     struct spans *to = s->to;
@@ -375,8 +393,7 @@ static void close_span(struct spanner *s)
     settle(s, s->second, SECOND);
     settle(s, s->top.line, TOP);
     s->span.n = (u32)(to->lines.n - s->span.first);
-    for (struct span_line *x = to->lines.v + s->span.first; x < to->lines.v + to->lines.n; x++)
-        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+    (s->fast ? rank_fast : rank_plain)(s);
     count_top(s);
     if (s->span.n)
         vec_push(&to->list, s->span);
@@ -400,21 +417,8 @@ static void reach_sites(struct spanner *s)
         vec_push(&s->sites.refs, ((struct span_site){.size = s->table->refs.v[i].size}));
 }
 
-struct reference {
-    u64 address;
-    u32 id, size;
-};
-
-static struct reference reference_of(const struct spanner *s, const struct batch *b, u32 j)
-{
-    u32 id = b->ref[j], k = id & ~BATCH_ODD;
-    if (id & BATCH_ODD)
-        return (struct reference){b->addr[j], b->odd[k].ref, b->odd[k].size};
-    return (struct reference){b->addr[j], id, s->table->refs.v[id].size};
-}
-
 /* All lines of a stretch of memory; an address from a file may wrap around: then there is no other line. */
-static void access_any(struct spanner *s, u64 address, u32 size, u32 id, u64 *accesses)
+static void access_bytes(struct spanner *s, u64 address, u32 size, u32 id, u64 *accesses)
 {
     u64 line = address >> s->options->log2, last = (address + size - 1) >> s->options->log2;
     do {
@@ -466,9 +470,26 @@ static u32 block_sampled(struct spanner *s, const struct batch *b, u32 j, u32 en
     return access_block(s, b, j, end, true);
 }
 
-/* Nothing but references: where their records begin does not matter. */
-static void add_data(struct spanner *s, const struct batch *b)
+static void access_ref(void *spanner, const struct reference *r, u32 i)
 {
+    struct spanner *s = spanner;
+    (void)i;
+    access_bytes(s, r->address, r->size, r->id, &s->sites.refs.v[r->id].accesses);
+}
+
+static void access_insn(void *spanner, u32 id, u32 i)
+{
+    struct spanner *s = spanner;
+    const struct unit_insn *in = &s->table->insns.v[id];
+    (void)i;
+    vec_reach(&s->sites.insns, id);
+    access_bytes(s, in->pc, in->len, id | SPAN_CODE, &s->sites.insns.v[id].accesses);
+}
+
+/* Nothing but references: where their records begin does not matter. */
+static void add_data(struct spanner *s, const struct events *e)
+{
+    const struct batch *b = e->batch;
     const bool samples = s->sample || s->options->lists;
     for (u32 j = 0; j < b->n_refs;) {
         u32 end = MIN(j + BLOCK, b->n_refs);
@@ -477,52 +498,14 @@ static void add_data(struct spanner *s, const struct batch *b)
         rise_all(s);
         if (j == end)
             continue;
-        struct reference r = reference_of(s, b, j++);
-        access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
+        struct reference r = reference_of(e, j++);
+        access_ref(s, &r, 0);
     }
 }
 
-static void add_insns(struct spanner *s, u32 id, u32 n)
+static void add_any(struct spanner *s, const struct events *e)
 {
-    vec_reach(&s->sites.insns, id + n);
-    for (u32 i = id; i < id + n; i++) {
-        const struct unit_insn *in = &s->table->insns.v[i];
-        access_any(s, in->pc, in->len, i | SPAN_CODE, &s->sites.insns.v[i].accesses);
-    }
-}
-
-/* Record i, each reference behind the instructions up to its own; `shown` of these were seen to before. How many were now. */
-static u32 add_record(struct spanner *s, const struct batch *b, u32 i, const struct ran *ran,
-                      u32 shown, bool unfinished)
-{
-    const struct unit *u = &s->table->units.v[ran->unit];
-    for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
-        struct reference r = reference_of(s, b, j);
-        u32 insn = s->table->refs.v[r.id].insn;
-        if (insn >= u->n_insns) /* not this unit's: a live program has changed its partial record */
-            break;
-        if (insn >= shown)
-            add_insns(s, u->insn0 + shown, insn + 1 - shown);
-        shown = MAX(shown, insn + 1);
-        if (s->options->of & ACCESSED_data)
-            access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
-    }
-    if (unfinished || shown >= ran->insns)
-        return shown;
-    add_insns(s, u->insn0 + shown, ran->insns - shown);
-    return ran->insns;
-}
-
-static void add_code(struct spanner *s, const struct events *e)
-{
-    struct ran ran;
-    for (u32 i = 0; i < e->batch->n_records; i++) {
-        bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == e->batch->n_records;
-        if (!events_ran(e, i, &ran))
-            continue;
-        u32 shown = add_record(s, e->batch, i, &ran, begun ? s->to->shown : 0, goes_on);
-        s->to->shown = goes_on ? shown : 0;
-    }
+    accesses_walk(e, &s->to->shown, s->options->of, (struct accessor){access_insn, access_ref, NULL}, s);
 }
 
 void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct spans *to)
@@ -532,8 +515,8 @@ void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct s
     reach_sites(s);
     open_span(s);
     if (s->options->of == ACCESSED_data)
-        add_data(s, e->batch);
+        add_data(s, e);
     else
-        add_code(s, e);
+        add_any(s, e);
     close_span(s);
 }

@@ -10,13 +10,13 @@
 #ifndef SPANS_H
 #define SPANS_H
 
+#include "analyze/accesses.h"
 #include "analyze/distances.h"
 #include "analyze/marks.h"
 #include "base/vec.h"
 #include "decode/decode.h"
 
 enum { SPAN_BEYOND = 4 /* at most */ };
-enum accessed { ACCESSED_data = 1, ACCESSED_code = 2, ACCESSED_both = 3 };
 
 struct span_options {
     enum accessed of;
