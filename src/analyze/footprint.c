@@ -5,8 +5,8 @@
  * is not longer than an interval, so that at most one interval ends in it; and these two times tell all there is to know, wherever the
  * works begin.
  *
- * How long intervals are is not known before the end of the run. There are at most ROWS of them; when more are needed, every two become one. What
- * was touched in both must not be counted twice then, so a touch is counted by how far apart it and the last one are:
+ * How long intervals are is not known before the end of the run. There are at most ROWS of them; when more are needed, every two
+ * become one. What was touched in both must not be counted twice then, so a touch is counted by how far apart it and the last one are:
  *
  *     interval        0 1 2 3 4 5 6 7          a line touched in 2 and then in 5 (010, 101) is counted in 5 at level 2, the highest
  *     one level up     0   1   2   3           bit in which they differ: two levels up 5 and 2 are still in different intervals,

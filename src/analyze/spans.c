@@ -75,31 +75,6 @@ struct spanner {
     bool wide;  /* ... and vectors of 64 bytes */
 };
 
-/* -- Places ------------------------------------------------------------------------------------- */
-
-void fars_count(struct fars *f, u32 id, u64 distance, u64 times)
-{
-    const struct span_options *o = f->options;
-    u32 i = id & ~SPAN_CODE;
-    struct far *x;
-    if (id & SPAN_CODE) {
-        vec_reach(&f->insns, i);
-        x = &f->insns.v[i];
-    } else {
-        vec_reach(&f->refs, i);
-        x = &f->refs.v[i];
-    }
-    x->cold += distance == (u64)DISTANCE_COLD ? times : 0;
-    for (u32 k = 0; k < o->n_beyond && distance >= o->beyond[k]; k++)
-        x->beyond[k] += times;
-}
-
-void fars_fini(struct fars *f)
-{
-    vec_fini(&f->refs);
-    vec_fini(&f->insns);
-}
-
 /* -- Spans -------------------------------------------------------------------------------------- */
 
 void spans_reset(struct spans *s, u32 thread)
@@ -122,10 +97,11 @@ struct spanner *spanner_new(const struct span_options *o, const struct unit_tabl
     struct spanner *s = aligned_alloc(_Alignof(struct spanner), sizeof *s);
     check(s != NULL);
     memset(s, 0, sizeof *s);
-    s->options = s->sites.fars.options = o;
+    s->options = o;
+    s->sites.fars.limits = &o->far;
     s->table = t;
-    s->fast = marks_are_fast();
-    s->wide = s->fast && __builtin_cpu_supports("avx512f") && o->beyond[0] >= TOP + SECOND;
+    s->fast = marks_are_fast() && !o->plain;
+    s->wide = s->fast && __builtin_cpu_supports("avx512f") && o->far.least[0] >= TOP + SECOND;
     s->slots = calloc(1ul << SLOTS_LOG2, sizeof *s->slots);
     check(s->slots != NULL);
     return s;
@@ -272,7 +248,7 @@ MARKS_INLINE void count(struct spanner *s, const struct rise *x, u64 d, bool sam
     const u32 sample = samples ? s->sample : 0;
     d <<= sample;
     distances_count(&s->to->near, line_group(x->line, sample), d, 1ull << sample);
-    if (d >= s->options->beyond[0])
+    if (d >= s->options->far.least[0])
         note_far(s, x->id, d);
 }
 
@@ -483,7 +459,7 @@ static void access_insn(void *spanner, u32 id, u32 i)
     const struct unit_insn *in = &s->table->insns.v[id];
     (void)i;
     vec_reach(&s->sites.insns, id);
-    access_bytes(s, in->pc, in->len, id | SPAN_CODE, &s->sites.insns.v[id].accesses);
+    access_bytes(s, in->pc, in->len, id | FAR_CODE, &s->sites.insns.v[id].accesses);
 }
 
 /* Nothing but references: where their records begin does not matter. */
