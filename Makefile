@@ -122,6 +122,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- attach tests/attach/run.py \
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
+	    -- reuse tests/reuse/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 32 };
+enum { WORD = sizeof((struct machine_cache *)NULL)->users };
 
 /* A word or number of its description of a cache; 0 and "" if there is none. */
 static u64 read_sys(u32 index, const char *name, char text[WORD])
@@ -19,6 +19,7 @@ static u64 read_sys(u32 index, const char *name, char text[WORD])
         text[0] = 0;
     if (f)
         fclose(f);
+    text[strcspn(text, "\n")] = 0;
     u64 n = strtoull(text, NULL, 10);
     return strchr(text, 'K') ? n << 10 : strchr(text, 'M') ? n << 20 : n;
 }
@@ -27,10 +28,12 @@ struct machine_cache machine_cache(u32 index)
 {
     char type[WORD], ignored[WORD];
     read_sys(index, "type", type);
-    return (struct machine_cache){.level = (u32)read_sys(index, "level", ignored),
-                                  .for_code = strncmp(type, "Data", 4) != 0,
-                                  .for_data = strncmp(type, "Instruction", 11) != 0,
-                                  .size = read_sys(index, "size", ignored),
-                                  .ways = (u32)read_sys(index, "ways_of_associativity", ignored),
-                                  .line = (u32)read_sys(index, "coherency_line_size", ignored)};
+    struct machine_cache c = {.level = (u32)read_sys(index, "level", ignored),
+                              .for_code = strncmp(type, "Data", 4) != 0,
+                              .for_data = strncmp(type, "Instruction", 11) != 0,
+                              .size = read_sys(index, "size", ignored),
+                              .ways = (u32)read_sys(index, "ways_of_associativity", ignored),
+                              .line = (u32)read_sys(index, "coherency_line_size", ignored)};
+    read_sys(index, "shared_cpu_list", c.users);
+    return c;
 }

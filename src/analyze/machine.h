@@ -10,6 +10,7 @@ struct machine_cache {
     bool for_code, for_data;
     u64 size;
     u32 ways, line;
+    char users[256]; /* which processors share it, in the kernel's words */
 };
 
 enum { MACHINE_CACHES = 8 /* at most */ };

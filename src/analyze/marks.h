@@ -9,8 +9,8 @@
  *     before[0]     0      n    ..    n         0    ..      a group is a line of 16 numbers
  *     before[1]     0                           n    ..      one number for each group below
  *
- * So a mark at the end costs a bit, a count one number of each level, and a removal a vector of each. The numbers of blocks that time has not
- * reached yet mean nothing.
+ * So a mark at the end costs a bit, a count one number of each level, and a removal a vector of each. The numbers of blocks that time
+ * has not reached yet mean nothing.
  *
  * What is here is inlined, so that it is compiled for the processor that its caller is compiled for. */
 #ifndef MARKS_H

@@ -6,6 +6,7 @@
 #include "analyze/machine.h"
 #include "analyze/spots.h"
 #include "analyze/stack.h"
+#include "analyze/values.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct thread_distances {
 
 struct reuse {
     struct span_options spans;
-    u64 beyond[SPAN_BEYOND]; /* bytes */
+    u64 beyond[FARS]; /* bytes */
     u32 sample;              /* log2; at the end the greatest there was */
     u32 limit;               /* of lines; 0: none */
     bool by_thread;
@@ -67,31 +68,10 @@ static void *zeros(size_t n, size_t size)
 
 /* -- Options ------------------------------------------------------------------------------------ */
 
-static bool is_power_of_two(u64 x)
-{
-    return x && !(x & (x - 1));
-}
-
-/* A number of bytes, or of K, M or G of them; false if it is not one. */
-static bool read_size(const char **text, u64 *size)
-{
-    static const char units[] = "KMG";
-    char *end;
-    *size = strtoull(*text, &end, 10);
-    if (end == *text || **text == '-')
-        return false;
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    u32 shift = unit ? 10 * (u32)(unit - units + 1) : 0;
-    *text = end + (unit ? 1 : 0);
-    bool fits = *size <= UINT64_MAX >> 16 >> shift;
-    *size <<= shift;
-    return fits;
-}
-
 static int set_line(struct reuse *x, const char *value, struct err *e)
 {
     u64 n;
-    if (!read_size(&value, &n) || *value || !is_power_of_two(n) || n < LEAST_LINE || n > GREATEST_LINE)
+    if (!value_power_of_two(value, &n) || n < LEAST_LINE || n > GREATEST_LINE)
         return err_set(e, "wants a power of two between %d and %d", LEAST_LINE, GREATEST_LINE);
     x->spans.log2 = (u32)__builtin_ctzll(n);
     return 0;
@@ -99,14 +79,7 @@ static int set_line(struct reuse *x, const char *value, struct err *e)
 
 static int set_of(struct reuse *x, const char *value, struct err *e)
 {
-    static const char *const words[] = {
-        [ACCESSED_data] = "data", [ACCESSED_code] = "code", [ACCESSED_both] = "both"};
-    for (u32 i = ACCESSED_data; i <= ACCESSED_both; i++)
-        if (!strcmp(words[i], value)) {
-            x->spans.of = i;
-            return 0;
-        }
-    return err_set(e, "is one of data, code, both, not %s", value);
+    return value_accessed(&x->spans.of, value, e);
 }
 
 static int set_beyond(struct reuse *x, const char *value, struct err *e)
@@ -115,18 +88,18 @@ static int set_beyond(struct reuse *x, const char *value, struct err *e)
     u32 n = 0;
     for (bool more = true; more; more = *at == ',' && *at++) {
         u64 size;
-        if (n == SPAN_BEYOND || !read_size(&at, &size) || (n && size <= x->beyond[n - 1]))
-            return err_set(e, "wants up to %d sizes in bytes that go up, not %s", SPAN_BEYOND, value);
+        if (n == FARS || !value_size(&at, &size) || (n && size <= x->beyond[n - 1]))
+            return err_set(e, "wants up to %d sizes in bytes that go up, not %s", FARS, value);
         x->beyond[n++] = size;
     }
-    x->spans.n_beyond = n;
+    x->spans.far.n = n;
     return *at ? err_set(e, "wants sizes with commas between them, not %s", value) : 0;
 }
 
 static int set_sample(struct reuse *x, const char *value, struct err *e)
 {
     u64 n;
-    if (!read_size(&value, &n) || *value || !is_power_of_two(n) || n > 1u << SAMPLE_LIMIT)
+    if (!value_power_of_two(value, &n) || n > 1u << SAMPLE_LIMIT)
         return err_set(e, "wants a power of two up to %d", 1 << SAMPLE_LIMIT);
     x->sample = (u32)__builtin_ctzll(n);
     return 0;
@@ -135,7 +108,7 @@ static int set_sample(struct reuse *x, const char *value, struct err *e)
 static int set_memory(struct reuse *x, const char *value, struct err *e)
 {
     u64 n;
-    if (!read_size(&value, &n) || *value || !(x->limit = stack_limit(n)))
+    if (!value_size(&value, &n) || *value || !(x->limit = stack_limit(n)))
         return err_set(e, "wants a size of at least 1M");
     return 0;
 }
@@ -183,30 +156,30 @@ static void machine_sizes(struct reuse *x)
 {
     static const u64 common[] = {32 << 10, 1 << 20, 32 << 20};
     u32 n = 0;
-    for (u32 i = 0; i < MACHINE_CACHES && n < SPAN_BEYOND; i++) {
+    for (u32 i = 0; i < MACHINE_CACHES && n < FARS; i++) {
         struct machine_cache c = machine_cache(i);
         if (c.level && c.for_data && c.size && (!n || c.size > x->beyond[n - 1]))
             x->beyond[n++] = c.size;
     }
     for (; n < ARRAY_LEN(common) && (!n || common[n] > x->beyond[n - 1]); n++)
         x->beyond[n] = common[n];
-    x->spans.n_beyond = n;
+    x->spans.far.n = n;
 }
 
 static int reuse_begin(void *reuse, u32 workers, struct err *e)
 {
     struct reuse *x = reuse;
     const u64 line = 1ull << x->spans.log2;
-    if (!x->spans.n_beyond)
+    if (!x->spans.far.n)
         machine_sizes(x);
     if (x->beyond[0] < LEAST_BEYOND * line)
         return err_set(e, "--beyond wants sizes of at least %d lines", LEAST_BEYOND);
     if (x->limit && (x->by_thread || x->sample))
         return err_set(e, "--memory cannot be given with --%s", x->sample ? "sample" : "threads");
-    for (u32 i = 0; i < SPAN_BEYOND; i++)
-        x->spans.beyond[i] = i < x->spans.n_beyond ? (x->beyond[i] + line - 1) / line : UINT64_MAX;
+    for (u32 i = 0; i < FARS; i++)
+        x->spans.far.least[i] = i < x->spans.far.n ? (x->beyond[i] + line - 1) / line : UINT64_MAX;
     x->spans.lists = x->limit;
-    x->spots.n_counts = COUNT_beyond + x->spans.n_beyond;
+    x->spots.n_counts = COUNT_beyond + x->spans.far.n;
     x->parts = x->by_thread ? workers : 1;
     return (int)x->parts;
 }
@@ -230,7 +203,7 @@ static void *reuse_memory(void *reuse, u32 number, const struct unit_table *t)
     m->reuse = x;
     m->table = t;
     m->number = number;
-    m->fars.options = &x->spans;
+    m->fars.limits = &x->spans.far;
     m->parts = zeros(x->parts, sizeof *m->parts);
     stack_init(&m->whole, x->sample, x->limit, &m->fars);
     check(pthread_mutex_init(&m->lock, NULL) == 0);
@@ -322,7 +295,7 @@ static void add_far(u64 *count, const struct far *f, u32 n_beyond)
 /* What happened at a reference or instruction, as all that have counted say. */
 static void add_place(const struct reuse_memory *m, u32 i, bool code, u64 *count)
 {
-    u32 n = m->reuse->spans.n_beyond;
+    u32 n = m->reuse->spans.far.n;
     const struct fars *f = &m->fars;
     if (i < (code ? f->insns.n : f->refs.n))
         add_far(count, code ? &f->insns.v[i] : &f->refs.v[i], n);
@@ -431,14 +404,14 @@ static void add_places(struct reuse *x, struct sources *s, struct result *r)
     u64 least = distances_least(x->sample), weight = 0;
     table_add_column(t, CELL_count, "accesses", NULL);
     table_add_column(t, CELL_count, "cold", "for the first time");
-    for (u32 k = 0; k < x->spans.n_beyond; k++) {
+    for (u32 k = 0; k < x->spans.far.n; k++) {
         char name[32], what[96], size[32];
         size_text(size, x->beyond[k]);
         snprintf(name, sizeof name, "beyond_%lu", (unsigned long)x->beyond[k]);
         snprintf(what, sizeof what, "missed by %s%s", size,
-                 x->spans.beyond[k] < least ? " (too few were sampled to tell)" : "");
+                 x->spans.far.least[k] < least ? " (too few were sampled to tell)" : "");
         table_add_column(t, CELL_count, name, what);
-        if (x->spans.beyond[k] >= least)
+        if (x->spans.far.least[k] >= least)
             weight |= 1ull << (COUNT_beyond + k);
     }
     spots_table(&x->spots, s, weight ? weight : 1 << COUNT_cold, t);

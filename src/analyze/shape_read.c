@@ -2,6 +2,7 @@
 /* Descriptions of hierarchies: a small file, the kernel's account of this machine, cachegrind's options.
  *
  * A file has one thing on a line: its name, then words, either NAME=VALUE or a word alone; what stands behind # is not read. */
+#include "analyze/machine.h"
 #include "analyze/shape.h"
 
 #include <ctype.h>
@@ -340,48 +341,24 @@ int shape_read_triple(struct cache_shape *c, const char *value, struct err *e)
 
 /* -- The machine --------------------------------------------------------------------------------- */
 
-enum { SYS_TEXT = 256 };
-
-/* A word or number of the kernel's description of a cache; 0 and "" if there is none. */
-static u64 read_sys(u32 index, const char *name, char text[SYS_TEXT])
-{
-    char path[128];
-    u64 n;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, name);
-    FILE *f = fopen(path, "re");
-    text[0] = 0;
-    if (f && !fgets(text, SYS_TEXT, f))
-        text[0] = 0;
-    if (f)
-        fclose(f);
-    text[strcspn(text, "\n")] = 0;
-    return read_number(text, &n) ? n : 0;
-}
-
 /* A cache that processors share which do not share the first level is shared. */
 static bool read_machine(struct shape *s)
 {
-    char type[SYS_TEXT], ignored[SYS_TEXT], users[SYS_TEXT], first[SYS_TEXT] = "";
-    for (u32 index = 0; index < SHAPE_CACHES; index++) {
-        u64 level = read_sys(index, "level", ignored);
-        struct cache_shape c = {.size = read_sys(index, "size", ignored),
-                                .ways = (u32)read_sys(index, "ways_of_associativity", ignored),
-                                .line = (u32)read_sys(index, "coherency_line_size", ignored)};
-        read_sys(index, "type", type);
-        read_sys(index, "shared_cpu_list", users);
-        if (level < 1 || level > SHAPE_LEVELS || cache_shape_fault(&c))
+    struct machine_cache first = {0};
+    struct err ignored;
+    for (u32 index = 0; index < MACHINE_CACHES && s->n_caches < SHAPE_CACHES; index++) {
+        struct machine_cache m = machine_cache(index);
+        struct cache_shape c = {.size = m.size, .ways = m.ways, .line = m.line};
+        if (m.level < 1 || m.level > SHAPE_LEVELS || cache_shape_fault(&c))
             continue;
-        if (level == 1)
-            memcpy(first, users, sizeof first);
-        c.is_private = !strcmp(first, users);
-        snprintf(c.name, sizeof c.name, "L%u%s", (u32)level,
-                 type[0] == 'I'   ? "I"
-                 : type[0] == 'D' ? "D"
-                                  : "");
+        if (m.level == 1)
+            first = m;
+        c.is_private = !strcmp(first.users, m.users);
+        snprintf(c.name, sizeof c.name, "L%u%s", m.level,
+                 !m.for_data ? "I" : !m.for_code ? "D" : "");
         s->cache[s->n_caches++] = c;
     }
-    struct err ignored_too;
-    return !shape_join(s, &ignored_too);
+    return !shape_join(s, &ignored);
 }
 
 void shape_of_machine(struct shape *s)

@@ -5,10 +5,12 @@
 #include "base/err.h"
 #include "wire/wire.h"
 
+#include <immintrin.h>
 #include <stdlib.h>
 
 enum {
     TOP = 4,            /* lines that are looked at first */
+    SECOND = 8,         /* ... and those behind them */
     TIMES = 8192,       /* of a span's line of time */
     SLOTS_LOG2 = 14,    /* twice as many */
     NEIGHBOURS = 8,     /* lines that share a slot */
@@ -33,7 +35,7 @@ typedef u16 lanes_window __attribute__((vector_size(2 * LANES), aligned(2)));
 
 struct span_marks {
     u64 bits[WORDS];
-    lanes before[WORDS / LANES + 1]; /* each word, up to that of now, how many marks */
+    _Alignas(64) lanes before[WORDS / LANES + 1]; /* each word, up to that of now, how many marks */
 };
 
 struct span_time {
@@ -61,38 +63,17 @@ struct spanner {
     u32 sample;
     u32 number; /* of the span, never 0 */
     struct top top;
+    _Alignas(64) u64 second[SECOND]; /* lines that have left the top, the last one first, or NO_LINE */
+    bool looks_twice; /* of this span: lines go from the top to the second ones, else past them */
+    u32 all, soon;    /* rises in this span, and those of lines that were or would have been second */
     u32 n_rises; /* that are to be seen to */
     struct rise rises[BLOCK * REF_LINES];
     struct span_time time;
     struct span_marks marks;
     struct slot *slots;
-    bool fast; /* the processor has what MARKS_FAST asks for */
+    bool fast;  /* the processor has what MARKS_FAST asks for */
+    bool wide;  /* ... and vectors of 64 bytes */
 };
-
-/* -- Places ------------------------------------------------------------------------------------- */
-
-void fars_count(struct fars *f, u32 id, u64 distance, u64 times)
-{
-    const struct span_options *o = f->options;
-    u32 i = id & ~SPAN_CODE;
-    struct far *x;
-    if (id & SPAN_CODE) {
-        vec_reach(&f->insns, i);
-        x = &f->insns.v[i];
-    } else {
-        vec_reach(&f->refs, i);
-        x = &f->refs.v[i];
-    }
-    x->cold += distance == (u64)DISTANCE_COLD ? times : 0;
-    for (u32 k = 0; k < o->n_beyond && distance >= o->beyond[k]; k++)
-        x->beyond[k] += times;
-}
-
-void fars_fini(struct fars *f)
-{
-    vec_fini(&f->refs);
-    vec_fini(&f->insns);
-}
 
 /* -- Spans -------------------------------------------------------------------------------------- */
 
@@ -112,12 +93,14 @@ void spans_fini(struct spans *s)
 
 struct spanner *spanner_new(const struct span_options *o, const struct unit_table *t)
 {
-    struct spanner *s = aligned_alloc(sizeof(lanes), ALIGN_UP(sizeof *s, sizeof(lanes)));
+    struct spanner *s = aligned_alloc(_Alignof(struct spanner), sizeof *s);
     check(s != NULL);
     memset(s, 0, sizeof *s);
-    s->options = s->sites.fars.options = o;
+    s->options = o;
+    s->sites.fars.limits = &o->far;
     s->table = t;
-    s->fast = marks_are_fast();
+    s->fast = marks_are_fast() && !o->plain;
+    s->wide = s->fast && __builtin_cpu_supports("avx512f") && o->far.least[0] >= TOP + SECOND;
     s->slots = calloc(1ul << SLOTS_LOG2, sizeof *s->slots);
     check(s->slots != NULL);
     return s;
@@ -178,6 +161,33 @@ MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 
         s->rises[s->n_rises++] = (struct rise){line, last, id};
 }
 
+/* -- Behind the top ----------------------------------------------------------------------------- */
+
+/* Rises of lines that are second end here; what is left are those of others. */
+static __attribute__((target("avx512f,bmi"))) void look_twice(struct spanner *s)
+{
+    u64 found[SECOND + 1] = {0};
+    __m512i v = _mm512_load_si512(s->second);
+    u32 n = 0;
+    for (u32 i = 0; i < s->n_rises; i++) {
+        struct rise x = s->rises[i];
+        __m512i shifted = _mm512_alignr_epi64(v, _mm512_set1_epi64((s64)x.leaves), SECOND - 1);
+        __m512i rotated = _mm512_alignr_epi64(v, v, SECOND - 1);
+        u32 at = _mm512_cmpeq_epi64_mask(v, _mm512_set1_epi64((s64)x.line));
+        /* Those before it move by one, or all. */
+        v = _mm512_mask_mov_epi64(v, (__mmask8)(at ^ (at - 1)), shifted);
+        found[__builtin_ctz(at | 1 << SECOND)]++;
+        x.leaves = (u64)_mm_cvtsi128_si64(_mm512_castsi512_si128(rotated));
+        s->rises[n] = x;
+        n += !at;
+    }
+    for (u32 k = 0; k < SECOND; k++)
+        distances_count(&s->to->near, 0, TOP + k, found[k]);
+    s->soon += s->n_rises - n;
+    s->n_rises = n;
+    _mm512_store_si512(s->second, v);
+}
+
 /* -- Times -------------------------------------------------------------------------------------- */
 
 MARKS_INLINE u32 push_mark(struct span_marks *m, struct span_time *time)
@@ -211,7 +221,7 @@ MARKS_INLINE u32 remove_mark(struct span_marks *m, struct span_time *time, u32 t
     return later;
 }
 
-/* -- Behind the top ----------------------------------------------------------------------------- */
+/* -- All others --------------------------------------------------------------------------------- */
 
 /* Where the time of a line is; if nobody has come near it in this span, an empty slot is made its own. */
 MARKS_INLINE u16 *find(struct slot *slots, u32 span, u64 line)
@@ -237,13 +247,15 @@ MARKS_INLINE void count(struct spanner *s, const struct rise *x, u64 d, bool sam
     const u32 sample = samples ? s->sample : 0;
     d <<= sample;
     distances_count(&s->to->near, line_group(x->line, sample), d, 1ull << sample);
-    if (d >= s->options->beyond[0])
+    if (d >= s->options->far.least[0])
         note_far(s, x->id, d);
 }
 
 /* See to all rises. */
 MARKS_INLINE void rise(struct spanner *s, bool samples)
 {
+    const u32 above = s->looks_twice ? TOP + SECOND : TOP;
+    u32 soon = 0;
     struct span_time time = s->time; /* in registers */
     struct slot *slots = s->slots;
     const u32 span = s->number;
@@ -251,16 +263,20 @@ MARKS_INLINE void rise(struct spanner *s, bool samples)
     struct span_line *new = vec_grow(&s->to->lines, s->n_rises);
     for (const struct rise *x = s->rises; x < end; x++) {
         u16 *t = find(slots, span, x->line);
-        if (*t)
-            count(s, x, TOP + remove_mark(&s->marks, &time, *t - 1u), samples);
-        else /* until the span is closed, the rank is where the time is */
+        if (*t) {
+            u32 d = above + remove_mark(&s->marks, &time, *t - 1u);
+            count(s, x, d, samples);
+            soon += d < TOP + SECOND;
+        } else { /* until the span is closed, the rank is where the time is */
             *new++ = (struct span_line){x->line, x->id, (u32)(t - (u16 *)slots)};
+        }
         *t = IN_TOP;
         if (x->leaves != NO_LINE)
             *find(slots, span, x->leaves) = (u16)(push_mark(&s->marks, &time) + 1);
     }
     s->to->lines.n = (size_t)(new - s->to->lines.v);
     s->time = time;
+    s->soon += soon;
     s->n_rises = 0;
 }
 
@@ -281,6 +297,9 @@ static MARKS_FAST void rise_fast_sampled(struct spanner *s)
 
 static void rise_all(struct spanner *s)
 {
+    s->all += s->n_rises;
+    if (s->looks_twice)
+        look_twice(s);
     (!s->fast ? rise_plain : s->sample ? rise_fast_sampled : rise_fast)(s);
 }
 
@@ -294,6 +313,10 @@ static void open_span(struct spanner *s)
         s->number = 1;
     }
     s->span = (struct span){.first = s->to->lines.n};
+    /* To look at the second lines costs a third of what it saves, if it was such a line. */
+    s->looks_twice = s->wide && !s->sample && 3 * s->soon > s->all;
+    s->soon = s->all = 0;
+    memset(s->second, 0xff, sizeof s->second);
     for (u32 k = 0; k < TOP; k++) {
         s->top.line[k] = NO_LINE;
         s->top.found[k] = 0;
@@ -311,17 +334,41 @@ static void count_top(struct spanner *s)
         distances_count(&s->to->near, group, (u64)k << s->sample, s->top.found[k] << s->sample);
 }
 
+/* Lines that are at the top, the last one first, leave it. */
+static void settle(struct spanner *s, const u64 *line, u32 n)
+{
+    while (n--)
+        if (line[n] != NO_LINE)
+            *find(s->slots, s->number, line[n]) = (u16)(push_mark(&s->marks, &s->time) + 1);
+}
+
+/* Times become ranks. */
+MARKS_INLINE void rank_lines(const struct spanner *s)
+{
+    struct span_line *x = s->to->lines.v + s->span.first;
+    for (; x < s->to->lines.v + s->to->lines.n; x++)
+        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+}
+
+static void rank_plain(const struct spanner *s)
+{
+    rank_lines(s);
+}
+
+static MARKS_FAST void rank_fast(const struct spanner *s)
+{
+    rank_lines(s);
+}
+
 static void close_span(struct spanner *s)
 {
     struct spans *to = s->to;
     if (s->options->lists)
         return;
-    for (u32 k = TOP; k--;)
-        if (s->top.line[k] != NO_LINE)
-            *find(s->slots, s->number, s->top.line[k]) = (u16)(push_mark(&s->marks, &s->time) + 1);
+    settle(s, s->second, SECOND);
+    settle(s, s->top.line, TOP);
     s->span.n = (u32)(to->lines.n - s->span.first);
-    for (struct span_line *x = to->lines.v + s->span.first; x < to->lines.v + to->lines.n; x++)
-        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+    (s->fast ? rank_fast : rank_plain)(s);
     count_top(s);
     if (s->span.n)
         vec_push(&to->list, s->span);
@@ -329,7 +376,7 @@ static void close_span(struct spanner *s)
 
 static void turn_over_if_full(struct spanner *s, u32 lines)
 {
-    if (s->time.now + lines + TOP <= TIMES)
+    if (s->time.now + lines + TOP + SECOND <= TIMES)
         return;
     close_span(s);
     open_span(s);
@@ -345,21 +392,8 @@ static void reach_sites(struct spanner *s)
         vec_push(&s->sites.refs, ((struct span_site){.size = s->table->refs.v[i].size}));
 }
 
-struct reference {
-    u64 address;
-    u32 id, size;
-};
-
-static struct reference reference_of(const struct spanner *s, const struct batch *b, u32 j)
-{
-    u32 id = b->ref[j], k = id & ~BATCH_ODD;
-    if (id & BATCH_ODD)
-        return (struct reference){b->addr[j], b->odd[k].ref, b->odd[k].size};
-    return (struct reference){b->addr[j], id, s->table->refs.v[id].size};
-}
-
 /* All lines of a stretch of memory; an address from a file may wrap around: then there is no other line. */
-static void access_any(struct spanner *s, u64 address, u32 size, u32 id, u64 *accesses)
+static void access_bytes(struct spanner *s, u64 address, u32 size, u32 id, u64 *accesses)
 {
     u64 line = address >> s->options->log2, last = (address + size - 1) >> s->options->log2;
     do {
@@ -411,9 +445,26 @@ static u32 block_sampled(struct spanner *s, const struct batch *b, u32 j, u32 en
     return access_block(s, b, j, end, true);
 }
 
-/* Nothing but references: where their records begin does not matter. */
-static void add_data(struct spanner *s, const struct batch *b)
+static void access_ref(void *spanner, const struct reference *r, u32 i)
 {
+    struct spanner *s = spanner;
+    (void)i;
+    access_bytes(s, r->address, r->size, r->id, &s->sites.refs.v[r->id].accesses);
+}
+
+static void access_insn(void *spanner, u32 id, u32 i)
+{
+    struct spanner *s = spanner;
+    const struct unit_insn *in = &s->table->insns.v[id];
+    (void)i;
+    vec_reach(&s->sites.insns, id);
+    access_bytes(s, in->pc, in->len, id | FAR_CODE, &s->sites.insns.v[id].accesses);
+}
+
+/* Nothing but references: where their records begin does not matter. */
+static void add_data(struct spanner *s, const struct events *e)
+{
+    const struct batch *b = e->batch;
     const bool samples = s->sample || s->options->lists;
     for (u32 j = 0; j < b->n_refs;) {
         u32 end = MIN(j + BLOCK, b->n_refs);
@@ -422,49 +473,14 @@ static void add_data(struct spanner *s, const struct batch *b)
         rise_all(s);
         if (j == end)
             continue;
-        struct reference r = reference_of(s, b, j++);
-        access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
+        struct reference r = reference_of(e, j++);
+        access_ref(s, &r, 0);
     }
 }
 
-static void add_insns(struct spanner *s, u32 id, u32 n)
+static void add_any(struct spanner *s, const struct events *e)
 {
-    vec_reach(&s->sites.insns, id + n);
-    for (u32 i = id; i < id + n; i++) {
-        const struct unit_insn *in = &s->table->insns.v[i];
-        access_any(s, in->pc, in->len, i | SPAN_CODE, &s->sites.insns.v[i].accesses);
-    }
-}
-
-/* Record i, each reference behind the instructions up to its own; `shown` of these were seen to before. */
-static void add_record(struct spanner *s, const struct batch *b, u32 i, const struct ran *ran,
-                      u32 shown, bool unfinished)
-{
-    const struct unit *u = &s->table->units.v[ran->unit];
-    for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
-        struct reference r = reference_of(s, b, j);
-        u32 insn = s->table->refs.v[r.id].insn;
-        if (insn >= u->n_insns) /* not this unit's: a live program has changed its partial record */
-            break;
-        if (insn >= shown)
-            add_insns(s, u->insn0 + shown, insn + 1 - shown);
-        shown = MAX(shown, insn + 1);
-        if (s->options->of & ACCESSED_data)
-            access_any(s, r.address, r.size, r.id, &s->sites.refs.v[r.id].accesses);
-    }
-    if (!unfinished && shown < ran->insns)
-        add_insns(s, u->insn0 + shown, ran->insns - shown);
-}
-
-static void add_code(struct spanner *s, const struct events *e)
-{
-    struct ran ran;
-    for (u32 i = 0; i < e->batch->n_records; i++) {
-        bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == e->batch->n_records;
-        if (!events_ran(e, i, &ran))
-            continue;
-        add_record(s, e->batch, i, &ran, begun ? e->shown : 0, goes_on);
-    }
+    accesses_walk(e, s->options->of, (struct accessor){access_insn, access_ref, NULL}, s);
 }
 
 void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct spans *to)
@@ -474,8 +490,8 @@ void spanner_add(struct spanner *s, const struct events *e, u32 sample, struct s
     reach_sites(s);
     open_span(s);
     if (s->options->of == ACCESSED_data)
-        add_data(s, e->batch);
+        add_data(s, e);
     else
-        add_code(s, e);
+        add_any(s, e);
     close_span(s);
 }

@@ -4,34 +4,33 @@
  * A line that was touched before in the same span has its distance counted at once. What is left of a span is its lines, each once, in the
  * order of their first touch: the distances of these depend on the past. And the past is changed only by the order of their last touch.
  *
- * Spans are made in two steps. The four lines touched latest are looked at first, and most accesses end there, without a branch that could be
- * mispredicted. Behind them, a hash table and marks on the span's own line of time have the other lines: a line comes to its end when
- * it is the fifth. */
+ * Three things are looked at, one after the other; each has the lines that have left the one before it, in the order of their last touch.
+ *
+ *     the top       the four lines touched latest, in registers: most accesses end here
+ *     the second    the eight behind them, a vector; where few accesses end there, spans do without
+ *     all others    marks on the span's own line of time, and a hash table of the times                                            */
 #ifndef SPANS_H
 #define SPANS_H
 
+#include "analyze/accesses.h"
 #include "analyze/distances.h"
+#include "analyze/fars.h"
 #include "analyze/marks.h"
 #include "base/vec.h"
 #include "decode/decode.h"
 
-enum { SPAN_BEYOND = 4 /* at most */ };
-enum accessed { ACCESSED_data = 1, ACCESSED_code = 2, ACCESSED_both = 3 };
 
 struct span_options {
     enum accessed of;
     u32 log2;               /* of a line's size */
-    u32 n_beyond;
-    u64 beyond[SPAN_BEYOND]; /* distances from these on are counted by place, going up; the others are UINT64_MAX */
-    bool lists;              /* accesses are only listed: there are no spans */
+    bool lists;             /* accesses are only listed: there are no spans */
+    bool plain;             /* nothing that not every processor has */
+    struct far_limits far;
 };
-
-/* A reference of the unit table, or, with SPAN_CODE, an instruction of it. */
-#define SPAN_CODE 0x80000000u
 
 struct access {
     u64 line;
-    u32 id;
+    u32 id; /* as in fars.h */
 };
 
 struct span_line {
@@ -56,23 +55,6 @@ struct spans {
 
 void spans_reset(struct spans *s, u32 thread);
 void spans_fini(struct spans *s);
-
-/* -- Places ------------------------------------------------------------------------------------- */
-
-/* What is counted of a reference or instruction. */
-struct far {
-    u64 cold, beyond[SPAN_BEYOND];
-};
-
-struct fars {
-    const struct span_options *options;
-    VEC(struct far) refs, insns; /* by number in the table */
-};
-
-/* A distance beyond the first limit; cold ones are beyond all. */
-void fars_count(struct fars *f, u32 id, u64 distance, u64 times);
-enum { DISTANCE_COLD = -1 };
-void fars_fini(struct fars *f);
 
 /* -- Making spans ------------------------------------------------------------------------------- */
 

@@ -84,7 +84,7 @@ static inline void count(struct stack *k, u64 line, u32 id, u64 d)
         d <<= k->sample;
         distances_count(&k->distances, group, d, 1ull << k->sample);
     }
-    if (k->fars && d >= k->fars->options->beyond[0])
+    if (k->fars && d >= k->fars->limits->least[0])
         note_far(k, id, d);
 }
 
@@ -96,8 +96,8 @@ MARKS_INLINE u64 leave(struct stack *k, u32 stamp)
 
 /* -- Spans -------------------------------------------------------------------------------------- */
 
-/* Some lines of a span, `before` others of which are on top of the stack already, without marks as yet. Each step asks for the memory that the
- * next will want. */
+/* Some lines of a span, `before` others of which are on top of the stack already, without marks as yet. Each step asks for the memory
+ * that the next will want. */
 MARKS_INLINE void take_lines(struct stack *k, const struct span_line *v, u32 n, u32 before)
 {
     u32 *stamp[TOGETHER], was[TOGETHER];

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Walks over memory whose reuse distances are of all kinds: a few lines again and again, long strides, at random, over lines' ends.
  *
- *     walks [SEED [ROUNDS [THREADS]]] */
+ *     walks [SEED [ROUNDS [THREADS [PROCESSES]]]] */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { BYTES = 1 << 20, LIMIT = 8 };
 
@@ -90,10 +92,17 @@ int main(int argc, char **argv)
     pthread_t t[LIMIT];
     if (argc > 2)
         rounds = (unsigned)strtoul(argv[2], NULL, 10);
+    for (uintptr_t i = 0, m = argc > 4 ? strtoul(argv[4], NULL, 10) : 0; i < m; i++)
+        if (fork() == 0) {
+            seed += 100 * (i + 1);
+            break;
+        }
     for (uintptr_t i = 0; i < n && i < LIMIT; i++)
         pthread_create(&t[i], NULL, walk, (void *)(seed + i + 1));
     walk((void *)seed);
     for (uintptr_t i = 0; i < n && i < LIMIT; i++)
         pthread_join(t[i], NULL);
+    while (wait(NULL) > 0)
+        ;
     return 0;
 }
