@@ -37,7 +37,7 @@ BY_LEVEL size_t run_size(u32 l)
 
 BY_LEVEL struct descriptor *pooled(const struct detector_level *v, u32 l, u32 i)
 {
-    return (struct descriptor *)(v->pool + i * descriptor_size(l));
+    return (struct descriptor *)(v->pool + (v->pool_first + i) * descriptor_size(l));
 }
 
 BY_LEVEL struct detector_run *run_at(const struct detector_level *v, u32 l, u32 i)
@@ -263,8 +263,8 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
             continue;
         memcpy(&first, pooled(v, l, z), descriptor_size(l));
         memcpy(&second, pooled(v, l, y), descriptor_size(l));
-        take_out(v->pool, &x->levels[l].n_pool, y, descriptor_size(l));
-        take_out(v->pool, &x->levels[l].n_pool, z, descriptor_size(l));
+        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, y, descriptor_size(l));
+        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, z, descriptor_size(l));
         if (v->n_runs == x->rules->window)
             end_oldest(x, l);
         begin_run(x, l, &first.d, &second.d, d->place);
@@ -273,15 +273,26 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
     return false;
 }
 
+/* The pool wanders through its array, and begins anew when it comes to the end. */
+BY_LEVEL void make_pool_room(struct detector_level *v, u32 l)
+{
+    if (v->pool_first && v->pool_first + v->n_pool == v->pool_room) {
+        memmove(v->pool, pooled(v, l, 0), v->n_pool * descriptor_size(l));
+        v->pool_first = 0;
+    }
+    make_room(&v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
+}
+
 BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d)
 {
     struct detector_level *v = &x->levels[l];
     const size_t size = descriptor_size(l);
     if (v->n_pool == x->rules->window) {
         x->rules->done(x->to, pooled(v, l, 0));
-        take_out(v->pool, &v->n_pool, 0, size);
+        v->pool_first++;
+        v->n_pool--;
     }
-    make_room(&v->pool, v->n_pool, &v->pool_room, size);
+    make_pool_room(v, l);
     u32 at = v->n_pool++;
     for (; at && pooled(v, l, at - 1)->place > d->place; at--)
         memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);

@@ -284,31 +284,6 @@ static void add_order(const struct shapes *s, struct result *r)
 
 /* -- Turns -------------------------------------------------------------------------------------- */
 
-struct strands {
-    VEC(struct strand) of;
-};
-
-/* The rows whose references of this thread come in one regular order. */
-static void find_strands(const struct shapes *s, const struct pattern_memory *m, u32 thread, struct strands *to)
-{
-    to->of.n = 0;
-    for (size_t i = 0; i < s->rows.n; i++) {
-        const struct stream *x = s->rows.v[i].stream;
-        const struct descriptor *d = x->thread == thread ? findings_only(&x->order) : NULL;
-        if (s->rows.v[i].memory != m || !d || !d->depth)
-            continue;
-        const struct descriptor *at = findings_largest(&x->at);
-        struct strand a = {.loop = d->loop,
-                           .depth = d->depth,
-                           .data = (u32)i + 1,
-                           .first = d->start,
-                           .length = 1,
-                           .refs = 1,
-                           .address = at ? at->start : 0};
-        vec_push(&to->of, a);
-    }
-}
-
 /* A data stream, its number, and the number of the first of its thread, which those it is made of count from. */
 struct turn {
     struct data_stream d;
@@ -320,17 +295,68 @@ struct turns {
     VEC(struct turn) of;
 };
 
-static void add_turns(const struct shapes *s, const struct pattern_memory *m, u32 thread, struct turns *to)
+/* The reference of a row, and whose it is. */
+struct whose {
+    const struct pattern_memory *memory;
+    u32 thread, row;
+};
+
+static int by_thread(const void *a, const void *b)
 {
-    struct strands strands = {0};
+    const struct whose *x = a, *y = b;
+    int order = compare(x->memory->number, y->memory->number);
+    if (!order)
+        order = compare(x->thread, y->thread);
+    return order ? order : compare(x->row, y->row);
+}
+
+static struct strand strand_of(const struct shapes *s, u32 row)
+{
+    const struct stream *x = s->rows.v[row].stream;
+    const struct descriptor *when = findings_only(&x->order), *where = findings_largest(&x->at);
+    return (struct strand){.loop = when->loop,
+                           .depth = when->depth,
+                           .data = row + 1,
+                           .first = when->start,
+                           .length = 1,
+                           .refs = 1,
+                           .address = where ? where->start : 0};
+}
+
+/* How the references of these rows, of one thread, take turns. */
+static void add_turns(const struct shapes *s, const struct whose *of, size_t n, struct turns *to)
+{
+    struct strand *strands = malloc(n * sizeof *strands);
     struct data_streams found = {0};
     const size_t first = to->of.n + 1;
-    find_strands(s, m, thread, &strands);
-    interleave(strands.of.v, strands.of.n, &found);
+    check(strands != NULL);
+    for (size_t i = 0; i < n; i++)
+        strands[i] = strand_of(s, of[i].row);
+    interleave(strands, n, &found);
     for (size_t i = 0; i < found.of.n; i++)
-        vec_push(&to->of, ((struct turn){found.of.v[i], thread, first + i, first}));
+        vec_push(&to->of, ((struct turn){found.of.v[i], of->thread, first + i, first}));
     vec_fini(&found.of);
-    vec_fini(&strands.of);
+    free(strands);
+}
+
+/* Those that come in one regular order, thread by thread. */
+static void find_turns(const struct shapes *s, struct turns *to)
+{
+    VEC(struct whose) all = {0};
+    for (u32 i = 0; i < s->rows.n; i++) {
+        const struct row *w = &s->rows.v[i];
+        const struct descriptor *when = findings_only(&w->stream->order);
+        if (when && when->depth)
+            vec_push(&all, ((struct whose){w->memory, w->stream->thread, i}));
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_thread);
+    for (size_t i = 0, k; i < all.n; i = k) {
+        for (k = i + 1; k < all.n && all.v[k].memory == all.v[i].memory && all.v[k].thread == all.v[i].thread;)
+            k++;
+        add_turns(s, &all.v[i], k - i, to);
+    }
+    vec_fini(&all);
 }
 
 static int by_turns(const void *a, const void *b)
@@ -354,7 +380,7 @@ static void add_turn(struct table *t, const struct turn *x)
               x->d.pk, x->d.sk, x->d.refs, (u64)x->thread);
 }
 
-static void add_streams(const struct shapes *s, struct pattern_memory *const *memories, size_t n, struct result *r)
+static void add_streams(const struct shapes *s, struct result *r)
 {
     static const struct table_column columns[] = {
         {"id", NULL, CELL_text},          {"primary", NULL, CELL_text}, {"secondary", NULL, CELL_text},
@@ -365,9 +391,7 @@ static void add_streams(const struct shapes *s, struct pattern_memory *const *me
     struct turns all = {0};
     for (u32 k = 0; k < ARRAY_LEN(columns); k++)
         table_add_column(t, columns[k].type, columns[k].name, NULL);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < memories[i]->parts->threads.n; k++)
-            add_turns(s, memories[i], memories[i]->parts->threads.v[k].thread, &all);
+    find_turns(s, &all);
     if (all.of.n)
         qsort(all.of.v, all.of.n, sizeof *all.of.v, by_turns);
     for (size_t i = 0; i < all.of.n; i++)
@@ -392,7 +416,7 @@ void shapes_result(struct pattern_memory *const *memories, size_t n, const struc
     add_rows(&s, r);
     add_descriptors(&s, r);
     if (!o->merged) {
-        add_streams(&s, memories, n, r);
+        add_streams(&s, r);
         add_order(&s, r);
     }
     vec_fini(&s.rows);

@@ -14,15 +14,22 @@ struct stream {
     struct findings at, order;
 };
 
+struct stream_slot {
+    u32 thread, number;
+    struct stream *of; /* NULL: free */
+};
+
+struct stream_thread {
+    u32 thread;
+    u64 refs; /* so far */
+};
+
 /* Some of them: whoever has the part they are in. */
 struct streams {
     const struct findings_rules *rules;
     VEC(struct stream *) all;
-    VEC(u32) slots; /* of a hash table: an index of the above + 1 */
-    VEC(struct stream_thread {
-        u32 thread;
-        u64 refs;
-    }) threads;
+    VEC(struct stream_slot) slots; /* a hash table of them */
+    VEC(struct stream_thread) threads;
     VEC(u64) places;
 };
 
