@@ -110,6 +110,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels
 	    -- cli tests/cli/run.py \
 	    -- export tests/export/run.py \
 	    -- cache tests/cache/run.py \
+	    -- patterns tests/patterns/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

@@ -15,14 +15,16 @@ struct row {
     const struct pattern_memory *memory;
     struct static_ref ref;
     struct source place;
-    const struct stream *stream;      /* the one of the thread that made it most often */
-    const struct descriptor *only;    /* merged; else NULL */
-    u64 refs, most;                   /* in all, and of that thread */
+    const struct stream *const *streams; /* of all threads, by their numbers; merged: of the one */
+    const struct stream *stream;         /* the one of the thread that made it most often */
+    const struct descriptor *only;       /* merged; else NULL */
+    u64 refs, most;                      /* in all, and of that thread */
     u64 covered, threads, rsds, prsds, iads;
 };
 
 struct shapes {
     const struct shapes_options *options;
+    struct arena arena; /* of arrays of streams */
     VEC(struct row) rows;
     u64 refs[FOUND_AS], ordered;
     u64 rsds, prsds, iads, bytes;
@@ -49,7 +51,7 @@ static void add_to_row(struct row *w, const struct stream *x)
 {
     const struct findings *f = &x->at;
     const u64 refs = findings_refs(f);
-    if (!w->stream || refs > w->most || (refs == w->most && x->thread < w->stream->thread)) {
+    if (!w->stream || refs > w->most) {
         w->stream = x;
         w->most = refs;
     }
@@ -61,25 +63,45 @@ static void add_to_row(struct row *w, const struct stream *x)
     w->iads += f->iads;
 }
 
+static int compare(u64 a, u64 b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct stream *x = *(const struct stream *const *)a, *y = *(const struct stream *const *)b;
+    int order = compare(x->number, y->number);
+    return order ? order : compare(x->thread, y->thread);
+}
+
+static size_t sort_streams(struct shapes *s, const struct pattern_memory *m, const struct stream ***sorted)
+{
+    size_t n = 0;
+    for (u32 k = 0; k < m->n_parts; k++)
+        n += m->parts[k].all.n;
+    const struct stream **at = *sorted = arena_alloc(&s->arena, n * sizeof *at);
+    for (u32 k = 0; k < m->n_parts; k++)
+        for (size_t i = 0; i < m->parts[k].all.n; i++)
+            *at++ = m->parts[k].all.v[i];
+    qsort(*sorted, n, sizeof **sorted, by_number);
+    return n;
+}
+
 /* The threads' streams of each static reference become one row. */
 static void add_memory(struct shapes *s, const struct pattern_memory *m)
 {
-    const size_t n = m->statics.refs.n;
-    struct row *rows = calloc(MAX(n, 1ul), sizeof *rows);
-    check(rows != NULL);
-    for (u32 k = 0; k < m->n_parts; k++)
-        for (size_t i = 0; i < m->parts[k].all.n; i++) {
-            const struct stream *x = m->parts[k].all.v[i];
-            add_stream(s, x);
-            add_to_row(&rows[x->number], x);
+    const struct stream **sorted;
+    const size_t n = sort_streams(s, m, &sorted);
+    for (size_t i = 0; i < n;) {
+        const u32 number = sorted[i]->number;
+        struct row w = {.memory = m, .ref = m->statics.refs.v[number], .streams = &sorted[i]};
+        for (; i < n && sorted[i]->number == number; i++) {
+            add_stream(s, sorted[i]);
+            add_to_row(&w, sorted[i]);
         }
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].stream) {
-            rows[i].memory = m;
-            rows[i].ref = m->statics.refs.v[i];
-            vec_push(&s->rows, rows[i]);
-        }
-    free(rows);
+        vec_push(&s->rows, w);
+    }
 }
 
 static void add_descriptor(struct shapes *s, const struct pattern_memory *m, const struct stream *x,
@@ -110,11 +132,6 @@ static void add_merged(struct shapes *s, const struct pattern_memory *m)
 }
 
 /* -- Order -------------------------------------------------------------------------------------- */
-
-static int compare(u64 a, u64 b)
-{
-    return a < b ? -1 : a > b;
-}
 
 /* Nothing that depends on how units were made: a live program and its trace give the same order. */
 static int by_refs(const void *a, const void *b)
@@ -266,8 +283,8 @@ static void add_descriptors(const struct shapes *s, struct result *r)
         snprintf(id, sizeof id, "R%zu", i + 1);
         if (w->only)
             table_row(t, id, w->refs, (u64)w->stream->thread, notation_of(r, w->only, type_name(w->ref.type)));
-        else
-            add_kept(t, id, &w->stream->at, w->stream->thread, type_name(w->ref.type));
+        for (u64 k = 0; k < w->threads && !w->only; k++)
+            add_kept(t, id, &w->streams[k]->at, w->streams[k]->thread, type_name(w->ref.type));
     }
 }
 
@@ -275,10 +292,11 @@ static void add_order(const struct shapes *s, struct result *r)
 {
     struct table *t = descriptor_table(r, "order", "their places among all references of the thread");
     for (size_t i = 0; i < s->rows.n; i++) {
-        const struct stream *x = s->rows.v[i].stream;
+        const struct row *w = &s->rows.v[i];
         char id[NAME_ROOM];
         snprintf(id, sizeof id, "R%zu", i + 1);
-        add_kept(t, id, &x->order, x->thread, "Place");
+        for (u64 k = 0; k < w->threads; k++)
+            add_kept(t, id, &w->streams[k]->order, w->streams[k]->thread, "Place");
     }
 }
 
@@ -295,10 +313,11 @@ struct turns {
     VEC(struct turn) of;
 };
 
-/* The reference of a row, and whose it is. */
+/* The stream of a row, and whose it is. */
 struct whose {
     const struct pattern_memory *memory;
-    u32 thread, row;
+    const struct stream *stream;
+    u32 row;
 };
 
 static int by_thread(const void *a, const void *b)
@@ -306,13 +325,12 @@ static int by_thread(const void *a, const void *b)
     const struct whose *x = a, *y = b;
     int order = compare(x->memory->number, y->memory->number);
     if (!order)
-        order = compare(x->thread, y->thread);
+        order = compare(x->stream->thread, y->stream->thread);
     return order ? order : compare(x->row, y->row);
 }
 
-static struct strand strand_of(const struct shapes *s, u32 row)
+static struct strand strand_of(const struct stream *x, u32 row)
 {
-    const struct stream *x = s->rows.v[row].stream;
     const struct descriptor *when = findings_only(&x->order), *where = findings_largest(&x->at);
     return (struct strand){.loop = when->loop,
                            .depth = when->depth,
@@ -323,18 +341,18 @@ static struct strand strand_of(const struct shapes *s, u32 row)
                            .address = where ? where->start : 0};
 }
 
-/* How the references of these rows, of one thread, take turns. */
-static void add_turns(const struct shapes *s, const struct whose *of, size_t n, struct turns *to)
+/* How these streams of one thread take turns. */
+static void add_turns(const struct whose *of, size_t n, struct turns *to)
 {
     struct strand *strands = malloc(n * sizeof *strands);
     struct data_streams found = {0};
     const size_t first = to->of.n + 1;
     check(strands != NULL);
     for (size_t i = 0; i < n; i++)
-        strands[i] = strand_of(s, of[i].row);
+        strands[i] = strand_of(of[i].stream, of[i].row);
     interleave(strands, n, &found);
     for (size_t i = 0; i < found.of.n; i++)
-        vec_push(&to->of, ((struct turn){found.of.v[i], of->thread, first + i, first}));
+        vec_push(&to->of, ((struct turn){found.of.v[i], of->stream->thread, first + i, first}));
     vec_fini(&found.of);
     free(strands);
 }
@@ -343,18 +361,20 @@ static void add_turns(const struct shapes *s, const struct whose *of, size_t n, 
 static void find_turns(const struct shapes *s, struct turns *to)
 {
     VEC(struct whose) all = {0};
-    for (u32 i = 0; i < s->rows.n; i++) {
-        const struct row *w = &s->rows.v[i];
-        const struct descriptor *when = findings_only(&w->stream->order);
-        if (when && when->depth)
-            vec_push(&all, ((struct whose){w->memory, w->stream->thread, i}));
-    }
+    for (u32 i = 0; i < s->rows.n; i++)
+        for (u64 k = 0; k < s->rows.v[i].threads; k++) {
+            struct whose w = {s->rows.v[i].memory, s->rows.v[i].streams[k], i};
+            const struct descriptor *when = findings_only(&w.stream->order);
+            if (when && when->depth)
+                vec_push(&all, w);
+        }
     if (all.n)
         qsort(all.v, all.n, sizeof *all.v, by_thread);
     for (size_t i = 0, k; i < all.n; i = k) {
-        for (k = i + 1; k < all.n && all.v[k].memory == all.v[i].memory && all.v[k].thread == all.v[i].thread;)
+        for (k = i + 1; k < all.n && all.v[k].memory == all.v[i].memory &&
+                        all.v[k].stream->thread == all.v[i].stream->thread;)
             k++;
-        add_turns(s, &all.v[i], k - i, to);
+        add_turns(&all.v[i], k - i, to);
     }
     vec_fini(&all);
 }
@@ -420,4 +440,5 @@ void shapes_result(struct pattern_memory *const *memories, size_t n, const struc
         add_order(&s, r);
     }
     vec_fini(&s.rows);
+    arena_fini(&s.arena);
 }
