@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 3 /* items of a run */, PATIENCE = 4 /* windows that an unordered run is waited for */ };
+enum {
+    LEAST = 3 /* items of a run */,
+    PATIENCE = 4 /* windows that an unordered run is waited for */
+};
 
 /* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
 #define BY_LEVEL static inline __attribute__((always_inline))
@@ -117,7 +120,7 @@ BY_LEVEL void go_on(struct detector *x, u32 l, u32 i, u64 place)
 }
 
 BY_LEVEL bool is_expected(const struct detector *x, const struct detector_run *r,
-                        const struct descriptor *d, u32 l)
+                          const struct descriptor *d, u32 l)
 {
     return r->next == d->start && (r->next_place == d->place || x->rules->unordered) &&
            alike(&r->d, d, l);
@@ -216,15 +219,16 @@ static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
 
 /* -- Pools -------------------------------------------------------------------------------------- */
 
-BY_LEVEL bool is_third(const struct detector_level *v, u32 l, u32 i, const struct descriptor *middle,
-                     const struct descriptor *d)
+BY_LEVEL bool is_third(const struct detector_level *v, u32 l, u32 i,
+                       const struct descriptor *middle, const struct descriptor *d)
 {
     return pooled(v, l, i)->start == 2 * middle->start - d->start && alike(pooled(v, l, i), d, l);
 }
 
 /* An item in the pool, before item y, as far from it as y is from d; y itself if there is none. *from has gone down to where places are
  * early enough for the y before, and so for this one. */
-BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d, u32 *from)
+BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d,
+                        u32 *from)
 {
     const struct detector_level *v = &x->levels[l];
     const struct descriptor *middle = pooled(v, l, y);
@@ -258,7 +262,8 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
         union any_descriptor first, second;
         if (pooled(v, l, y)->place >= d->place || !alike(pooled(v, l, y), d, l))
             continue;
-        u32 z = x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
+        u32 z =
+            x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
         if (z == y)
             continue;
         memcpy(&first, pooled(v, l, z), descriptor_size(l));

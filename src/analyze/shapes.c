@@ -70,12 +70,14 @@ static int compare(u64 a, u64 b)
 
 static int by_number(const void *a, const void *b)
 {
-    const struct stream *x = *(const struct stream *const *)a, *y = *(const struct stream *const *)b;
+    const struct stream *x = *(const struct stream *const *)a,
+                        *y = *(const struct stream *const *)b;
     int order = compare(x->number, y->number);
     return order ? order : compare(x->thread, y->thread);
 }
 
-static size_t sort_streams(struct shapes *s, const struct pattern_memory *m, const struct stream ***sorted)
+static size_t sort_streams(struct shapes *s, const struct pattern_memory *m,
+                           const struct stream ***sorted)
 {
     size_t n = 0;
     for (u32 k = 0; k < m->n_parts; k++)
@@ -198,21 +200,24 @@ static const char *notation_of(struct result *r, const struct descriptor *d, con
 static void add_facts(const struct shapes *s, struct result *r)
 {
     struct table *t = result_table(r, TABLE_facts, "total", "in all");
-    const u64 regular = s->refs[FOUND_rsd] + s->refs[FOUND_prsd], all = regular + s->refs[FOUND_irregular];
+    const u64 regular = s->refs[FOUND_rsd] + s->refs[FOUND_prsd],
+              all = regular + s->refs[FOUND_irregular];
     fact_count(t, "references", "references", all);
     fact_percent(t, "covered", "... in regular sections (RSDs)", regular, all);
     fact_percent(t, "nested", "... that are repeated (PRSDs)", s->refs[FOUND_prsd], all);
     fact_percent(t, "irregular", "... irregular (IADs)", s->refs[FOUND_irregular], all);
     if (!s->options->merged)
         fact_percent(t, "ordered", "... whose turn comes regularly", s->ordered, all);
-    fact_count(t, "streams", s->options->merged ? "threads" : "static references, by thread", s->streams);
+    fact_count(t, "streams", s->options->merged ? "threads" : "static references, by thread",
+               s->streams);
     fact_count(t, "rsds", "RSDs", s->rsds);
     fact_count(t, "prsds", "PRSDs", s->prsds);
     fact_count(t, "iads", "IADs", s->iads);
     fact_count(t, "bytes", "bytes of descriptors", s->bytes);
     if (s->options->check) {
         r->failed |= s->wrong;
-        fact_text(t, "expanded", "expanded, they are the references that were made", s->wrong ? "no" : "yes, all");
+        fact_text(t, "expanded", "expanded, they are the references that were made",
+                  s->wrong ? "no" : "yes, all");
         fact_count(t, "unequal", "streams that are not", s->wrong);
     }
     if (s->options->unwritten)
@@ -248,11 +253,13 @@ static void add_rows(const struct shapes *s, struct result *r)
 
 static int by_place(const void *a, const void *b)
 {
-    return compare((*(struct descriptor *const *)a)->place, (*(struct descriptor *const *)b)->place);
+    return compare((*(struct descriptor *const *)a)->place,
+                   (*(struct descriptor *const *)b)->place);
 }
 
 /* Those of a row that were kept, as they begin. */
-static void add_kept(struct table *t, const char *id, const struct findings *x, u32 thread, const char *type)
+static void add_kept(struct table *t, const char *id, const struct findings *x, u32 thread,
+                     const char *type)
 {
     const size_t size = x->n_kept * sizeof *x->kept;
     struct descriptor **sorted = malloc(MAX(size, 1ul));
@@ -260,7 +267,8 @@ static void add_kept(struct table *t, const char *id, const struct findings *x, 
     memcpy(sorted, x->kept, size);
     qsort(sorted, x->n_kept, sizeof *sorted, by_place);
     for (u32 i = 0; i < x->n_kept; i++)
-        table_row(t, id, descriptor_refs(sorted[i]), (u64)thread, notation_of(t->result, sorted[i], type));
+        table_row(t, id, descriptor_refs(sorted[i]), (u64)thread,
+                  notation_of(t->result, sorted[i], type));
     free(sorted);
 }
 
@@ -276,13 +284,15 @@ static struct table *descriptor_table(struct result *r, const char *name, const 
 
 static void add_descriptors(const struct shapes *s, struct result *r)
 {
-    struct table *t = descriptor_table(r, "descriptors", "their descriptors: <start, length, stride, ..>");
+    struct table *t =
+        descriptor_table(r, "descriptors", "their descriptors: <start, length, stride, ..>");
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct row *w = &s->rows.v[i];
         char id[NAME_ROOM];
         snprintf(id, sizeof id, "R%zu", i + 1);
         if (w->only)
-            table_row(t, id, w->refs, (u64)w->stream->thread, notation_of(r, w->only, type_name(w->ref.type)));
+            table_row(t, id, w->refs, (u64)w->stream->thread,
+                      notation_of(r, w->only, type_name(w->ref.type)));
         for (u64 k = 0; k < w->threads && !w->only; k++)
             add_kept(t, id, &w->streams[k]->at, w->streams[k]->thread, type_name(w->ref.type));
     }
@@ -290,7 +300,8 @@ static void add_descriptors(const struct shapes *s, struct result *r)
 
 static void add_order(const struct shapes *s, struct result *r)
 {
-    struct table *t = descriptor_table(r, "order", "their places among all references of the thread");
+    struct table *t =
+        descriptor_table(r, "order", "their places among all references of the thread");
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct row *w = &s->rows.v[i];
         char id[NAME_ROOM];
@@ -396,15 +407,16 @@ static void add_turn(struct table *t, const struct turn *x)
 {
     char self[NAME_ROOM], primary[NAME_ROOM], secondary[NAME_ROOM];
     snprintf(self, sizeof self, "DS%zu", x->number);
-    table_row(t, self, name(primary, x, &x->d.primary), name(secondary, x, &x->d.secondary), x->d.pp,
-              x->d.pk, x->d.sk, x->d.refs, (u64)x->thread);
+    table_row(t, self, name(primary, x, &x->d.primary), name(secondary, x, &x->d.secondary),
+              x->d.pp, x->d.pk, x->d.sk, x->d.refs, (u64)x->thread);
 }
 
 static void add_streams(const struct shapes *s, struct result *r)
 {
     static const struct table_column columns[] = {
-        {"id", NULL, CELL_text},          {"primary", NULL, CELL_text}, {"secondary", NULL, CELL_text},
-        {"pp", NULL, CELL_count},         {"pk", NULL, CELL_count},     {"sk", NULL, CELL_count},
+        {"id", NULL, CELL_text},          {"primary", NULL, CELL_text},
+        {"secondary", NULL, CELL_text},   {"pp", NULL, CELL_count},
+        {"pk", NULL, CELL_count},         {"sk", NULL, CELL_count},
         {"references", NULL, CELL_count}, {"thread", NULL, CELL_count},
     };
     struct table *t = result_table(r, TABLE_rows, "streams", "how they take turns");

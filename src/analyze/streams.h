@@ -37,7 +37,8 @@ void streams_init(struct streams *s, const struct findings_rules *rules);
 /* The references that a thread has made so far; whoever gives more of them counts them here. */
 u64 *streams_refs(struct streams *s, u32 thread);
 /* More of one static reference: their addresses, and their places, counted from `from`. */
-void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place, size_t n, u64 from);
+void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place,
+                 size_t n, u64 from);
 /* One of the stream of all references of a thread, which has number 0 and no other order. */
 void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
                         const u32 *source, size_t n);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 40, COLUMNS = 50, ITEMS = 4000, PAIRS = 30, THREADS = 3 };
+enum { ROWS = 40, COLUMNS = 50, ITEMS = 4000, THREADS = 3 };
 
 static volatile double matrix[ROWS][COLUMNS];
 static volatile uint32_t items[ITEMS];
@@ -45,7 +45,7 @@ WALK blocks(void)
 
 WALK sweeps(void)
 {
-    for (int k = 0; k < 20; k++)
+    for (int k = 0; k < 5; k++)
         for (int i = 0; i < ITEMS; i++)
             items[i] = 1;
 }
@@ -76,7 +76,7 @@ WALK triangle(void)
             (void)matrix[i][j];
 }
 
-/* Three arrays take turns, element by element, in one reference. */
+/* Each thread goes through a part of its own. */
 WALK taken_from(volatile uint32_t *from)
 {
     (void)*from;
