@@ -123,6 +123,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
 	    -- reuse tests/reuse/run.py \
+	    -- patterns tests/patterns/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \
@@ -137,7 +138,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check $(B)/oracle/probe $(STATE)
-	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py \
+	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py -- patterns-kernels tests/patterns/kernels.py \
 	    -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh -- programs tests/programs/run.sh all \
 	    -- crash tests/crash/run.py 100
 

@@ -30,7 +30,8 @@ static void expand(const struct descriptor *d, u32 depth, u64 place, u64 address
         expand(d, depth - 1, place + i * l->step, address + i * l->stride, put, to);
 }
 
-void descriptor_expand(const struct descriptor *d, void (*put)(void *to, u64 place, u64 address), void *to)
+void descriptor_expand(const struct descriptor *d, void (*put)(void *to, u64 place, u64 address),
+                       void *to)
 {
     expand(d, d->depth, d->place, d->start, put, to);
 }

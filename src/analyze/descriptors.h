@@ -46,7 +46,8 @@ static inline size_t descriptor_size(u32 depth)
 /* The references it stands for. */
 u64 descriptor_refs(const struct descriptor *d);
 /* Call with each of them: its place and its address. */
-void descriptor_expand(const struct descriptor *d, void (*put)(void *to, u64 place, u64 address), void *to);
+void descriptor_expand(const struct descriptor *d, void (*put)(void *to, u64 place, u64 address),
+                       void *to);
 /* Do their loops go the same way, whatever their starts are? */
 bool descriptor_same_loops(const struct descriptor *a, const struct descriptor *b);
 /* In the paper's notation, each inside the one around it. */

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 3 /* items of a run */, PATIENCE = 4 /* windows that an unordered run is waited for */ };
+enum {
+    LEAST = 3 /* items of a run */,
+    PATIENCE = 4 /* windows that an unordered run is waited for */
+};
 
 /* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
 #define BY_LEVEL static inline __attribute__((always_inline))
@@ -37,7 +40,7 @@ BY_LEVEL size_t run_size(u32 l)
 
 BY_LEVEL struct descriptor *pooled(const struct detector_level *v, u32 l, u32 i)
 {
-    return (struct descriptor *)(v->pool + i * descriptor_size(l));
+    return (struct descriptor *)(v->pool + (v->pool_first + i) * descriptor_size(l));
 }
 
 BY_LEVEL struct detector_run *run_at(const struct detector_level *v, u32 l, u32 i)
@@ -117,7 +120,7 @@ BY_LEVEL void go_on(struct detector *x, u32 l, u32 i, u64 place)
 }
 
 BY_LEVEL bool is_expected(const struct detector *x, const struct detector_run *r,
-                        const struct descriptor *d, u32 l)
+                          const struct descriptor *d, u32 l)
 {
     return r->next == d->start && (r->next_place == d->place || x->rules->unordered) &&
            alike(&r->d, d, l);
@@ -216,15 +219,16 @@ static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
 
 /* -- Pools -------------------------------------------------------------------------------------- */
 
-BY_LEVEL bool is_third(const struct detector_level *v, u32 l, u32 i, const struct descriptor *middle,
-                     const struct descriptor *d)
+BY_LEVEL bool is_third(const struct detector_level *v, u32 l, u32 i,
+                       const struct descriptor *middle, const struct descriptor *d)
 {
     return pooled(v, l, i)->start == 2 * middle->start - d->start && alike(pooled(v, l, i), d, l);
 }
 
 /* An item in the pool, before item y, as far from it as y is from d; y itself if there is none. *from has gone down to where places are
  * early enough for the y before, and so for this one. */
-BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d, u32 *from)
+BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct descriptor *d,
+                        u32 *from)
 {
     const struct detector_level *v = &x->levels[l];
     const struct descriptor *middle = pooled(v, l, y);
@@ -258,13 +262,14 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
         union any_descriptor first, second;
         if (pooled(v, l, y)->place >= d->place || !alike(pooled(v, l, y), d, l))
             continue;
-        u32 z = x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
+        u32 z =
+            x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
         if (z == y)
             continue;
         memcpy(&first, pooled(v, l, z), descriptor_size(l));
         memcpy(&second, pooled(v, l, y), descriptor_size(l));
-        take_out(v->pool, &x->levels[l].n_pool, y, descriptor_size(l));
-        take_out(v->pool, &x->levels[l].n_pool, z, descriptor_size(l));
+        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, y, descriptor_size(l));
+        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, z, descriptor_size(l));
         if (v->n_runs == x->rules->window)
             end_oldest(x, l);
         begin_run(x, l, &first.d, &second.d, d->place);
@@ -273,15 +278,26 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
     return false;
 }
 
+/* The pool wanders through its array, and begins anew when it comes to the end. */
+BY_LEVEL void make_pool_room(struct detector_level *v, u32 l)
+{
+    if (v->pool_first && v->pool_first + v->n_pool == v->pool_room) {
+        memmove(v->pool, pooled(v, l, 0), v->n_pool * descriptor_size(l));
+        v->pool_first = 0;
+    }
+    make_room(&v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
+}
+
 BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d)
 {
     struct detector_level *v = &x->levels[l];
     const size_t size = descriptor_size(l);
     if (v->n_pool == x->rules->window) {
         x->rules->done(x->to, pooled(v, l, 0));
-        take_out(v->pool, &v->n_pool, 0, size);
+        v->pool_first++;
+        v->n_pool--;
     }
-    make_room(&v->pool, v->n_pool, &v->pool_room, size);
+    make_pool_room(v, l);
     u32 at = v->n_pool++;
     for (; at && pooled(v, l, at - 1)->place > d->place; at--)
         memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);

@@ -36,7 +36,9 @@ struct detector_run {
 };
 
 struct detector_level {
-    u32 n_pool, pool_room, n_runs, runs_room;
+    u32 pool_first, n_pool,
+        pool_room; /* where the pool begins in its array, which has room for more */
+    u32 n_runs, runs_room;
     bool changed; /* since it was last looked for runs that have ended */
     u8 *pool;     /* descriptors as deep as the level, by place */
     u8 *runs;     /* struct detector_run, one deeper; as they were begun */

@@ -89,25 +89,41 @@ static void add_digest(void *sum, u64 place, u64 address)
     s->sum += descriptor_digest(place, address, s->type);
 }
 
-void findings_done(void *findings, const struct descriptor *d)
+/* Of what is irregular there is most: nothing is done that need not be. */
+static void one_done(struct findings *f, const struct descriptor *d)
 {
-    struct findings *f = findings;
+    f->refs[FOUND_irregular]++;
+    f->iads++;
+    f->lowest = MIN(f->lowest, d->start);
+    f->highest = MAX(f->highest, d->start);
+    if (f->rules->check)
+        f->expanded += descriptor_digest(d->place, d->start, d->type);
+    if (f->n_kept < f->rules->keep || f->rules->all)
+        keep_if_larger(f, d, 1);
+}
+
+static void section_done(struct findings *f, const struct descriptor *d)
+{
     const u64 refs = descriptor_refs(d);
-    f->refs[MIN(d->depth, (u32)FOUND_prsd)] += refs;
+    f->refs[d->depth > 1 ? FOUND_prsd : FOUND_rsd] += refs;
+    f->rsds++;
+    f->prsds += d->depth - 1;
     count_range(f, d);
-    if (d->depth) {
-        f->rsds++;
-        f->prsds += d->depth - 1;
-        count_stride(f, d->loop[0].stride, refs);
-    } else {
-        f->iads++;
-    }
+    count_stride(f, d->loop[0].stride, refs);
     if (f->rules->check) {
         struct sum s = {.type = d->type};
         descriptor_expand(d, add_digest, &s);
         f->expanded += s.sum;
     }
     keep_if_larger(f, d, refs);
+}
+
+void findings_done(void *findings, const struct descriptor *d)
+{
+    if (d->depth)
+        section_done(findings, d);
+    else
+        one_done(findings, d);
 }
 
 void findings_given(struct findings *f, u64 place, const u64 *address, size_t n)

@@ -26,10 +26,11 @@ struct findings {
         u64 stride, refs;
     } strides[FOUND_STRIDES]; /* of RSDs; the first that came */
     u32 n_strides, n_kept, kept_room;
-    struct descriptor **kept; /* those that stand for most references, in the order they were done */
-    u64 least;                /* that one of them stands for, when there are as many as may be */
-    u64 lowest, highest;      /* addresses */
-    u64 given, expanded;      /* sums of digests */
+    struct descriptor *
+        *kept;           /* those that stand for most references, in the order they were done */
+    u64 least;           /* that one of them stands for, when there are as many as may be */
+    u64 lowest, highest; /* addresses */
+    u64 given, expanded; /* sums of digests */
 };
 
 void findings_init(struct findings *f, const struct findings_rules *rules);

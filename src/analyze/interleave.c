@@ -55,7 +55,7 @@ static size_t group_of(const struct strand *s, size_t n)
 /* A group that is being put together. */
 struct group {
     struct strand *of; /* as they begin */
-    u8 *done; /* by strand: it is part of `all` */
+    u8 *done;          /* by strand: it is part of `all` */
     struct strand all;
 };
 

@@ -13,7 +13,7 @@
 struct strand {
     const struct descriptor_loop *loop; /* of its places: the stride is from one to the next */
     u32 depth;
-    u32 data;    /* a DS's index in the list it is in, else whose reference it is */
+    u32 data; /* a DS's index in the list it is in, else whose reference it is */
     bool is_ds;
     u64 first;   /* its first place */
     u64 length;  /* places up to its last in one round of the innermost loop */

@@ -16,8 +16,8 @@ struct listed {
 struct listing {
     struct listed *refs; /* of one thread, by place */
     u64 n;
-    struct listed of;    /* the stream's */
-    u64 *address;        /* the stream's, one after the other */
+    struct listed of; /* the stream's */
+    u64 *address;     /* the stream's, one after the other */
     u64 n_address;
 };
 
@@ -88,7 +88,8 @@ static void print_refs(FILE *f, const struct listing *l, u32 thread)
     }
 }
 
-void listing_print(FILE *f, const struct streams *parts, u32 n_parts, const struct statics *statics, bool merged)
+void listing_print(FILE *f, const struct streams *parts, u32 n_parts, const struct statics *statics,
+                   bool merged)
 {
     for (size_t t = 0; t < parts->threads.n; t++) {
         const struct stream_thread *thread = &parts->threads.v[t];

@@ -10,7 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { WINDOW = 8, MERGED_WINDOW = 64, WINDOW_LIMIT = 1024, KEEP = 16, MERGED_KEEP = 1000, KEEP_LIMIT = 1 << 20 };
+enum {
+    WINDOW = 8,
+    MERGED_WINDOW = 64,
+    WINDOW_LIMIT = 1024,
+    KEEP = 16,
+    MERGED_KEEP = 1000,
+    KEEP_LIMIT = 1 << 20
+};
 
 struct patterns {
     struct findings_rules rules;
@@ -31,7 +38,7 @@ struct list {
     u32 thread;
     u32 n; /* references */
     VEC(u64) address;
-    VEC(u32) place; /* of each in the work; merged: its type */
+    VEC(u32) place;  /* of each in the work; merged: its type */
     VEC(u32) source; /* merged: its static reference */
     VEC(struct group) groups;
     struct static_uses uses;
@@ -235,7 +242,8 @@ static void patterns_take(void *memory, void *list, u32 part)
     for (size_t i = 0; i < l->groups.n; i++) {
         const struct group *g = &l->groups.v[i];
         if (g->number % m->n_parts == part)
-            streams_put(s, l->thread, g->number, l->address.v + g->first, l->place.v + g->first, g->n, *refs);
+            streams_put(s, l->thread, g->number, l->address.v + g->first, l->place.v + g->first,
+                        g->n, *refs);
     }
     *refs += l->n;
 }

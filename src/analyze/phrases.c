@@ -113,8 +113,7 @@ static void print_runs(FILE *f, const struct findings *x, u64 stride, u32 type)
     d.d.loop[0] = (struct descriptor_loop){.count = 3, .stride = stride};
     print_class(f, &d.d, type_size(type));
     if (x->refs[FOUND_irregular])
-        fprintf(f, "; %.0f %% irregular",
-                100.0 * (double)x->refs[FOUND_irregular] / (double)(x->refs[FOUND_irregular] + regular));
+        fprintf(f, "; %" PRIu64 " irregular", x->refs[FOUND_irregular]);
 }
 
 void phrase_print(FILE *f, const struct findings *x, u32 type)

@@ -15,14 +15,16 @@ struct row {
     const struct pattern_memory *memory;
     struct static_ref ref;
     struct source place;
-    const struct stream *stream;      /* the one of the thread that made it most often */
-    const struct descriptor *only;    /* merged; else NULL */
-    u64 refs, most;                   /* in all, and of that thread */
+    const struct stream *const *streams; /* of all threads, by their numbers; merged: of the one */
+    const struct stream *stream;         /* the one of the thread that made it most often */
+    const struct descriptor *only;       /* merged; else NULL */
+    u64 refs, most;                      /* in all, and of that thread */
     u64 covered, threads, rsds, prsds, iads;
 };
 
 struct shapes {
     const struct shapes_options *options;
+    struct arena arena; /* of arrays of streams */
     VEC(struct row) rows;
     u64 refs[FOUND_AS], ordered;
     u64 rsds, prsds, iads, bytes;
@@ -49,7 +51,7 @@ static void add_to_row(struct row *w, const struct stream *x)
 {
     const struct findings *f = &x->at;
     const u64 refs = findings_refs(f);
-    if (!w->stream || refs > w->most || (refs == w->most && x->thread < w->stream->thread)) {
+    if (!w->stream || refs > w->most) {
         w->stream = x;
         w->most = refs;
     }
@@ -61,25 +63,47 @@ static void add_to_row(struct row *w, const struct stream *x)
     w->iads += f->iads;
 }
 
+static int compare(u64 a, u64 b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct stream *x = *(const struct stream *const *)a,
+                        *y = *(const struct stream *const *)b;
+    int order = compare(x->number, y->number);
+    return order ? order : compare(x->thread, y->thread);
+}
+
+static size_t sort_streams(struct shapes *s, const struct pattern_memory *m,
+                           const struct stream ***sorted)
+{
+    size_t n = 0;
+    for (u32 k = 0; k < m->n_parts; k++)
+        n += m->parts[k].all.n;
+    const struct stream **at = *sorted = arena_alloc(&s->arena, n * sizeof *at);
+    for (u32 k = 0; k < m->n_parts; k++)
+        for (size_t i = 0; i < m->parts[k].all.n; i++)
+            *at++ = m->parts[k].all.v[i];
+    qsort(*sorted, n, sizeof **sorted, by_number);
+    return n;
+}
+
 /* The threads' streams of each static reference become one row. */
 static void add_memory(struct shapes *s, const struct pattern_memory *m)
 {
-    const size_t n = m->statics.refs.n;
-    struct row *rows = calloc(MAX(n, 1ul), sizeof *rows);
-    check(rows != NULL);
-    for (u32 k = 0; k < m->n_parts; k++)
-        for (size_t i = 0; i < m->parts[k].all.n; i++) {
-            const struct stream *x = m->parts[k].all.v[i];
-            add_stream(s, x);
-            add_to_row(&rows[x->number], x);
+    const struct stream **sorted;
+    const size_t n = sort_streams(s, m, &sorted);
+    for (size_t i = 0; i < n;) {
+        const u32 number = sorted[i]->number;
+        struct row w = {.memory = m, .ref = m->statics.refs.v[number], .streams = &sorted[i]};
+        for (; i < n && sorted[i]->number == number; i++) {
+            add_stream(s, sorted[i]);
+            add_to_row(&w, sorted[i]);
         }
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].stream) {
-            rows[i].memory = m;
-            rows[i].ref = m->statics.refs.v[i];
-            vec_push(&s->rows, rows[i]);
-        }
-    free(rows);
+        vec_push(&s->rows, w);
+    }
 }
 
 static void add_descriptor(struct shapes *s, const struct pattern_memory *m, const struct stream *x,
@@ -110,11 +134,6 @@ static void add_merged(struct shapes *s, const struct pattern_memory *m)
 }
 
 /* -- Order -------------------------------------------------------------------------------------- */
-
-static int compare(u64 a, u64 b)
-{
-    return a < b ? -1 : a > b;
-}
 
 /* Nothing that depends on how units were made: a live program and its trace give the same order. */
 static int by_refs(const void *a, const void *b)
@@ -181,21 +200,24 @@ static const char *notation_of(struct result *r, const struct descriptor *d, con
 static void add_facts(const struct shapes *s, struct result *r)
 {
     struct table *t = result_table(r, TABLE_facts, "total", "in all");
-    const u64 regular = s->refs[FOUND_rsd] + s->refs[FOUND_prsd], all = regular + s->refs[FOUND_irregular];
+    const u64 regular = s->refs[FOUND_rsd] + s->refs[FOUND_prsd],
+              all = regular + s->refs[FOUND_irregular];
     fact_count(t, "references", "references", all);
     fact_percent(t, "covered", "... in regular sections (RSDs)", regular, all);
     fact_percent(t, "nested", "... that are repeated (PRSDs)", s->refs[FOUND_prsd], all);
     fact_percent(t, "irregular", "... irregular (IADs)", s->refs[FOUND_irregular], all);
     if (!s->options->merged)
         fact_percent(t, "ordered", "... whose turn comes regularly", s->ordered, all);
-    fact_count(t, "streams", s->options->merged ? "threads" : "static references, by thread", s->streams);
+    fact_count(t, "streams", s->options->merged ? "threads" : "static references, by thread",
+               s->streams);
     fact_count(t, "rsds", "RSDs", s->rsds);
     fact_count(t, "prsds", "PRSDs", s->prsds);
     fact_count(t, "iads", "IADs", s->iads);
     fact_count(t, "bytes", "bytes of descriptors", s->bytes);
     if (s->options->check) {
         r->failed |= s->wrong;
-        fact_text(t, "expanded", "expanded, they are the references that were made", s->wrong ? "no" : "yes, all");
+        fact_text(t, "expanded", "expanded, they are the references that were made",
+                  s->wrong ? "no" : "yes, all");
         fact_count(t, "unequal", "streams that are not", s->wrong);
     }
     if (s->options->unwritten)
@@ -231,11 +253,13 @@ static void add_rows(const struct shapes *s, struct result *r)
 
 static int by_place(const void *a, const void *b)
 {
-    return compare((*(struct descriptor *const *)a)->place, (*(struct descriptor *const *)b)->place);
+    return compare((*(struct descriptor *const *)a)->place,
+                   (*(struct descriptor *const *)b)->place);
 }
 
 /* Those of a row that were kept, as they begin. */
-static void add_kept(struct table *t, const char *id, const struct findings *x, u32 thread, const char *type)
+static void add_kept(struct table *t, const char *id, const struct findings *x, u32 thread,
+                     const char *type)
 {
     const size_t size = x->n_kept * sizeof *x->kept;
     struct descriptor **sorted = malloc(MAX(size, 1ul));
@@ -243,7 +267,8 @@ static void add_kept(struct table *t, const char *id, const struct findings *x, 
     memcpy(sorted, x->kept, size);
     qsort(sorted, x->n_kept, sizeof *sorted, by_place);
     for (u32 i = 0; i < x->n_kept; i++)
-        table_row(t, id, descriptor_refs(sorted[i]), (u64)thread, notation_of(t->result, sorted[i], type));
+        table_row(t, id, descriptor_refs(sorted[i]), (u64)thread,
+                  notation_of(t->result, sorted[i], type));
     free(sorted);
 }
 
@@ -259,55 +284,34 @@ static struct table *descriptor_table(struct result *r, const char *name, const 
 
 static void add_descriptors(const struct shapes *s, struct result *r)
 {
-    struct table *t = descriptor_table(r, "descriptors", "their descriptors: <start, length, stride, ..>");
+    struct table *t =
+        descriptor_table(r, "descriptors", "their descriptors: <start, length, stride, ..>");
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct row *w = &s->rows.v[i];
         char id[NAME_ROOM];
         snprintf(id, sizeof id, "R%zu", i + 1);
         if (w->only)
-            table_row(t, id, w->refs, (u64)w->stream->thread, notation_of(r, w->only, type_name(w->ref.type)));
-        else
-            add_kept(t, id, &w->stream->at, w->stream->thread, type_name(w->ref.type));
+            table_row(t, id, w->refs, (u64)w->stream->thread,
+                      notation_of(r, w->only, type_name(w->ref.type)));
+        for (u64 k = 0; k < w->threads && !w->only; k++)
+            add_kept(t, id, &w->streams[k]->at, w->streams[k]->thread, type_name(w->ref.type));
     }
 }
 
 static void add_order(const struct shapes *s, struct result *r)
 {
-    struct table *t = descriptor_table(r, "order", "their places among all references of the thread");
+    struct table *t =
+        descriptor_table(r, "order", "their places among all references of the thread");
     for (size_t i = 0; i < s->rows.n; i++) {
-        const struct stream *x = s->rows.v[i].stream;
+        const struct row *w = &s->rows.v[i];
         char id[NAME_ROOM];
         snprintf(id, sizeof id, "R%zu", i + 1);
-        add_kept(t, id, &x->order, x->thread, "Place");
+        for (u64 k = 0; k < w->threads; k++)
+            add_kept(t, id, &w->streams[k]->order, w->streams[k]->thread, "Place");
     }
 }
 
 /* -- Turns -------------------------------------------------------------------------------------- */
-
-struct strands {
-    VEC(struct strand) of;
-};
-
-/* The rows whose references of this thread come in one regular order. */
-static void find_strands(const struct shapes *s, const struct pattern_memory *m, u32 thread, struct strands *to)
-{
-    to->of.n = 0;
-    for (size_t i = 0; i < s->rows.n; i++) {
-        const struct stream *x = s->rows.v[i].stream;
-        const struct descriptor *d = x->thread == thread ? findings_only(&x->order) : NULL;
-        if (s->rows.v[i].memory != m || !d || !d->depth)
-            continue;
-        const struct descriptor *at = findings_largest(&x->at);
-        struct strand a = {.loop = d->loop,
-                           .depth = d->depth,
-                           .data = (u32)i + 1,
-                           .first = d->start,
-                           .length = 1,
-                           .refs = 1,
-                           .address = at ? at->start : 0};
-        vec_push(&to->of, a);
-    }
-}
 
 /* A data stream, its number, and the number of the first of its thread, which those it is made of count from. */
 struct turn {
@@ -320,17 +324,70 @@ struct turns {
     VEC(struct turn) of;
 };
 
-static void add_turns(const struct shapes *s, const struct pattern_memory *m, u32 thread, struct turns *to)
+/* The stream of a row, and whose it is. */
+struct whose {
+    const struct pattern_memory *memory;
+    const struct stream *stream;
+    u32 row;
+};
+
+static int by_thread(const void *a, const void *b)
 {
-    struct strands strands = {0};
+    const struct whose *x = a, *y = b;
+    int order = compare(x->memory->number, y->memory->number);
+    if (!order)
+        order = compare(x->stream->thread, y->stream->thread);
+    return order ? order : compare(x->row, y->row);
+}
+
+static struct strand strand_of(const struct stream *x, u32 row)
+{
+    const struct descriptor *when = findings_only(&x->order), *where = findings_largest(&x->at);
+    return (struct strand){.loop = when->loop,
+                           .depth = when->depth,
+                           .data = row + 1,
+                           .first = when->start,
+                           .length = 1,
+                           .refs = 1,
+                           .address = where ? where->start : 0};
+}
+
+/* How these streams of one thread take turns. */
+static void add_turns(const struct whose *of, size_t n, struct turns *to)
+{
+    struct strand *strands = malloc(n * sizeof *strands);
     struct data_streams found = {0};
     const size_t first = to->of.n + 1;
-    find_strands(s, m, thread, &strands);
-    interleave(strands.of.v, strands.of.n, &found);
+    check(strands != NULL);
+    for (size_t i = 0; i < n; i++)
+        strands[i] = strand_of(of[i].stream, of[i].row);
+    interleave(strands, n, &found);
     for (size_t i = 0; i < found.of.n; i++)
-        vec_push(&to->of, ((struct turn){found.of.v[i], thread, first + i, first}));
+        vec_push(&to->of, ((struct turn){found.of.v[i], of->stream->thread, first + i, first}));
     vec_fini(&found.of);
-    vec_fini(&strands.of);
+    free(strands);
+}
+
+/* Those that come in one regular order, thread by thread. */
+static void find_turns(const struct shapes *s, struct turns *to)
+{
+    VEC(struct whose) all = {0};
+    for (u32 i = 0; i < s->rows.n; i++)
+        for (u64 k = 0; k < s->rows.v[i].threads; k++) {
+            struct whose w = {s->rows.v[i].memory, s->rows.v[i].streams[k], i};
+            const struct descriptor *when = findings_only(&w.stream->order);
+            if (when && when->depth)
+                vec_push(&all, w);
+        }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_thread);
+    for (size_t i = 0, k; i < all.n; i = k) {
+        for (k = i + 1; k < all.n && all.v[k].memory == all.v[i].memory &&
+                        all.v[k].stream->thread == all.v[i].stream->thread;)
+            k++;
+        add_turns(&all.v[i], k - i, to);
+    }
+    vec_fini(&all);
 }
 
 static int by_turns(const void *a, const void *b)
@@ -350,24 +407,23 @@ static void add_turn(struct table *t, const struct turn *x)
 {
     char self[NAME_ROOM], primary[NAME_ROOM], secondary[NAME_ROOM];
     snprintf(self, sizeof self, "DS%zu", x->number);
-    table_row(t, self, name(primary, x, &x->d.primary), name(secondary, x, &x->d.secondary), x->d.pp,
-              x->d.pk, x->d.sk, x->d.refs, (u64)x->thread);
+    table_row(t, self, name(primary, x, &x->d.primary), name(secondary, x, &x->d.secondary),
+              x->d.pp, x->d.pk, x->d.sk, x->d.refs, (u64)x->thread);
 }
 
-static void add_streams(const struct shapes *s, struct pattern_memory *const *memories, size_t n, struct result *r)
+static void add_streams(const struct shapes *s, struct result *r)
 {
     static const struct table_column columns[] = {
-        {"id", NULL, CELL_text},          {"primary", NULL, CELL_text}, {"secondary", NULL, CELL_text},
-        {"pp", NULL, CELL_count},         {"pk", NULL, CELL_count},     {"sk", NULL, CELL_count},
+        {"id", NULL, CELL_text},          {"primary", NULL, CELL_text},
+        {"secondary", NULL, CELL_text},   {"pp", NULL, CELL_count},
+        {"pk", NULL, CELL_count},         {"sk", NULL, CELL_count},
         {"references", NULL, CELL_count}, {"thread", NULL, CELL_count},
     };
     struct table *t = result_table(r, TABLE_rows, "streams", "how they take turns");
     struct turns all = {0};
     for (u32 k = 0; k < ARRAY_LEN(columns); k++)
         table_add_column(t, columns[k].type, columns[k].name, NULL);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < memories[i]->parts->threads.n; k++)
-            add_turns(s, memories[i], memories[i]->parts->threads.v[k].thread, &all);
+    find_turns(s, &all);
     if (all.of.n)
         qsort(all.of.v, all.of.n, sizeof *all.of.v, by_turns);
     for (size_t i = 0; i < all.of.n; i++)
@@ -392,8 +448,9 @@ void shapes_result(struct pattern_memory *const *memories, size_t n, const struc
     add_rows(&s, r);
     add_descriptors(&s, r);
     if (!o->merged) {
-        add_streams(&s, memories, n, r);
+        add_streams(&s, r);
         add_order(&s, r);
     }
     vec_fini(&s.rows);
+    arena_fini(&s.arena);
 }

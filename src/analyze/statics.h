@@ -5,7 +5,7 @@
 #define STATICS_H
 
 #include "base/vec.h"
-#include "translate/unit.h"
+#include "decode/decode.h"
 
 #include <pthread.h>
 

@@ -37,13 +37,12 @@ u64 *streams_refs(struct streams *s, u32 thread)
 
 /* -- Finding a stream --------------------------------------------------------------------------- */
 
-static u32 *slot_of(struct streams *s, u32 thread, u32 number)
+static struct stream_slot *slot_of(struct streams *s, u32 thread, u32 number)
 {
     for (u64 i = (number * 0x9e3779b97f4a7c15 ^ thread * 0xbf58476d1ce4e5b9) >> 20;; i++) {
-        u32 *slot = &s->slots.v[i & (s->slots.n - 1)];
-        const struct stream *x = *slot ? s->all.v[*slot - 1] : NULL;
-        if (!x || (x->thread == thread && x->number == number))
-            return slot;
+        struct stream_slot *x = &s->slots.v[i & (s->slots.n - 1)];
+        if (!x->of || (x->thread == thread && x->number == number))
+            return x;
     }
 }
 
@@ -52,8 +51,10 @@ static void rehash(struct streams *s)
     size_t n = MAX(2 * s->slots.n, 256ul);
     s->slots.n = 0;
     memset(vec_grow(&s->slots, n), 0, n * sizeof *s->slots.v);
-    for (u32 i = 0; i < s->all.n; i++)
-        *slot_of(s, s->all.v[i]->thread, s->all.v[i]->number) = i + 1;
+    for (u32 i = 0; i < s->all.n; i++) {
+        struct stream *x = s->all.v[i];
+        *slot_of(s, x->thread, x->number) = (struct stream_slot){x->thread, x->number, x};
+    }
 }
 
 static struct stream *new_stream(const struct streams *s, u32 thread, u32 number)
@@ -73,12 +74,12 @@ static struct stream *find(struct streams *s, u32 thread, u32 number)
 {
     if (2 * s->all.n >= s->slots.n)
         rehash(s);
-    u32 *slot = slot_of(s, thread, number);
-    if (!*slot) {
-        vec_push(&s->all, new_stream(s, thread, number));
-        *slot = (u32)s->all.n;
+    struct stream_slot *slot = slot_of(s, thread, number);
+    if (!slot->of) {
+        *slot = (struct stream_slot){thread, number, new_stream(s, thread, number)};
+        vec_push(&s->all, slot->of);
     }
-    return s->all.v[*slot - 1];
+    return slot->of;
 }
 
 /* -- Putting ------------------------------------------------------------------------------------ */

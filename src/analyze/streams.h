@@ -14,15 +14,22 @@ struct stream {
     struct findings at, order;
 };
 
+struct stream_slot {
+    u32 thread, number;
+    struct stream *of; /* NULL: free */
+};
+
+struct stream_thread {
+    u32 thread;
+    u64 refs; /* so far */
+};
+
 /* Some of them: whoever has the part they are in. */
 struct streams {
     const struct findings_rules *rules;
     VEC(struct stream *) all;
-    VEC(u32) slots; /* of a hash table: an index of the above + 1 */
-    VEC(struct stream_thread {
-        u32 thread;
-        u64 refs;
-    }) threads;
+    VEC(struct stream_slot) slots; /* a hash table of them */
+    VEC(struct stream_thread) threads;
     VEC(u64) places;
 };
 
@@ -30,7 +37,8 @@ void streams_init(struct streams *s, const struct findings_rules *rules);
 /* The references that a thread has made so far; whoever gives more of them counts them here. */
 u64 *streams_refs(struct streams *s, u32 thread);
 /* More of one static reference: their addresses, and their places, counted from `from`. */
-void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place, size_t n, u64 from);
+void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place,
+                 size_t n, u64 from);
 /* One of the stream of all references of a thread, which has number 0 and no other order. */
 void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
                         const u32 *source, size_t n);

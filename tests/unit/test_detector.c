@@ -47,8 +47,8 @@ static void clear(void)
 static void check_ref(void *to, u64 place, u64 address)
 {
     (void)to;
-    if (place >= stream.address.n || found.filled.v[place]++ || stream.address.v[place] != address ||
-        stream.type.v[place] != found.d->type)
+    if (place >= stream.address.n || found.filled.v[place]++ ||
+        stream.address.v[place] != address || stream.type.v[place] != found.d->type)
         found.wrong++;
 }
 
@@ -140,7 +140,8 @@ static void figure3_has_its_descriptors(void)
 /* After 4, 7 and 8 references, of which the figure does not tell types. */
 static void figure5_has_its_stream_table(void)
 {
-    static const struct detector_rules rules = {.window = 8, .depth = 11, .unordered = true, .done = note};
+    static const struct detector_rules rules = {
+        .window = 8, .depth = 11, .unordered = true, .done = note};
     static const u64 references[] = {100, 211, 100, 100, 212, 100, 100, 213};
     struct detector x;
     find_begin(&x, &rules);
@@ -148,13 +149,20 @@ static void figure5_has_its_stream_table(void)
         detector_put(&x, references[i], 0, 0);
         const struct detector_level *v = x.levels;
         const struct detector_run *r = (const struct detector_run *)v->runs;
-        CHECK_CASE(v->n_runs == (i < 3 ? 0 : i < 7 ? 1 : 2), "%u runs after reference %u", v->n_runs, i);
+        CHECK_CASE(v->n_runs == (i < 3   ? 0
+                                 : i < 7 ? 1
+                                         : 2),
+                   "%u runs after reference %u", v->n_runs, i);
         if (i >= 3)
             CHECK(r->d.start == 100 && r->d.loop[0].stride == 0 &&
-                  r->d.loop[0].count == (i < 5 ? 3 : i < 6 ? 4 : 5));
+                  r->d.loop[0].count == (i < 5   ? 3
+                                         : i < 6 ? 4
+                                                 : 5));
         if (i == 7) {
-            r = (const struct detector_run *)(v->runs + offsetof(struct detector_run, d) + descriptor_size(1));
-            CHECK(r->d.start == 211 && r->d.loop[0].stride == 1 && r->d.loop[0].count == 3 && !v->n_pool);
+            r = (const struct detector_run *)(v->runs + offsetof(struct detector_run, d) +
+                                              descriptor_size(1));
+            CHECK(r->d.start == 211 && r->d.loop[0].stride == 1 && r->d.loop[0].count == 3 &&
+                  !v->n_pool);
         }
     }
     detector_end(&x);
@@ -183,13 +191,15 @@ static void matrix_products_take_what_the_paper_says(void)
         const struct descriptor_loop b[] = {{n, 8 * n, 0}, {n, 8, 0}, {n, 0, 0}};
         clear();
         put_nest(0x1000, a, 3, 0);
-        snprintf(text, sizeof text, "PRSD<0x1000, %lu, %lu, PRSD<0x1000, %lu, 0, RSD<0x1000, %lu, 8, Read>>>\n",
-                 n, 8 * n, n, n);
+        snprintf(text, sizeof text,
+                 "PRSD<0x1000, %lu, %lu, PRSD<0x1000, %lu, 0, RSD<0x1000, %lu, 8, Read>>>\n", n,
+                 8 * n, n, n);
         CHECK(find(&plain, true) && finds(text));
         clear();
         put_nest(0x1000, b, 3, 0);
-        snprintf(text, sizeof text, "PRSD<0x1000, %lu, 0, PRSD<0x1000, %lu, 8, RSD<0x1000, %lu, %lu, Read>>>\n",
-                 n, n, n, 8 * n);
+        snprintf(text, sizeof text,
+                 "PRSD<0x1000, %lu, 0, PRSD<0x1000, %lu, 8, RSD<0x1000, %lu, %lu, Read>>>\n", n, n,
+                 n, 8 * n);
         CHECK(find(&plain, true) && finds(text));
     }
 }
@@ -200,16 +210,19 @@ static void tiled_products_take_what_the_paper_says(void)
 {
     enum { n = 40, tile = 5, tiles = n / tile };
     static const struct detector_rules three = {.window = 8, .depth = 3, .done = note};
-    const struct descriptor_loop a[] = {{tile, 0, 0}, {tile, 8, 0}, {n, 8 * n, 0}, {tiles, 0, 0}, {tiles, 8 * tile, 0}};
+    const struct descriptor_loop a[] = {
+        {tile, 0, 0}, {tile, 8, 0}, {n, 8 * n, 0}, {tiles, 0, 0}, {tiles, 8 * tile, 0}};
     char *at, text[4096];
     clear();
     put_nest(0x1000, a, 5, 0);
-    CHECK(find(&plain, true) &&
-          finds("PRSD<0x1000, 8, 40, PRSD<0x1000, 8, 0, PRSD<0x1000, 40, 320, PRSD<0x1000, 5, 8, RSD<0x1000, 5, 0, Read>>>>>\n"));
+    CHECK(find(&plain, true) && finds("PRSD<0x1000, 8, 40, PRSD<0x1000, 8, 0, PRSD<0x1000, 40, "
+                                      "320, PRSD<0x1000, 5, 8, RSD<0x1000, 5, 0, Read>>>>>\n"));
     CHECK(find(&three, true));
     at = text;
     for (u32 i = 0, s = 0x1000; i < tiles; i++, s += 8 * tile)
-        at += sprintf(at, "PRSD<0x%x, 8, 0, PRSD<0x%x, 40, 320, PRSD<0x%x, 5, 8, RSD<0x%x, 5, 0, Read>>>>\n", s, s, s, s);
+        at += sprintf(
+            at, "PRSD<0x%x, 8, 0, PRSD<0x%x, 40, 320, PRSD<0x%x, 5, 8, RSD<0x%x, 5, 0, Read>>>>\n",
+            s, s, s, s);
     CHECK(finds(text));
 }
 
@@ -282,7 +295,8 @@ static void noise_expands(void)
         CHECK_CASE(find(&plain, false), "seed %u", i);
         char text[sizeof found.text];
         strcpy(text, found.text);
-        CHECK_CASE(find(&plain, true) && !strcmp(text, found.text), "seed %u: all at once is not one by one", i);
+        CHECK_CASE(find(&plain, true) && !strcmp(text, found.text),
+                   "seed %u: all at once is not one by one", i);
     }
 }
 
@@ -292,7 +306,8 @@ static void memory_does_not_grow(void)
     size_t most = 0;
     seed = 1;
     clear();
-    find_begin(&x, &(const struct detector_rules){.window = 8, .depth = 11, .unordered = true, .done = note});
+    find_begin(&x, &(const struct detector_rules){
+                       .window = 8, .depth = 11, .unordered = true, .done = note});
     found.unordered = true;
     detector_fini(&x);
     detector_init(&x, &plain, NULL);
