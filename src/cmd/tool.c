@@ -24,9 +24,10 @@ static int show(struct session *s)
     if (status)
         warn("%s", e.text);
     if (r->left_out)
-        warn("the tool %s has not seen all of %u processes, since there was no room for their code; "
-             "it can be shown %u processes of %llu instructions each",
-             r->options->path, r->left_out, RING_MEMORIES, MIRROR_INSNS);
+        warn(
+            "the tool %s has not seen all of %u processes, since there was no room for their code; "
+            "it can be shown %u processes of %llu instructions each",
+            r->options->path, r->left_out, RING_MEMORIES, MIRROR_INSNS);
     return status || r->left_out ? -1 : 0;
 }
 

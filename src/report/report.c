@@ -23,7 +23,8 @@ static bool is_text(const struct table *t, size_t column)
 enum { CELL_ROOM = 64 };
 
 /* A cell for people. */
-static const char *cell_text(char room[CELL_ROOM], const struct table_column *k, const union cell *c)
+static const char *cell_text(char room[CELL_ROOM], const struct table_column *k,
+                             const union cell *c)
 {
     switch (k->type) {
     case CELL_text:

@@ -253,7 +253,8 @@ static int start_host(struct gait *g, char *const *argv, struct err *e)
         close(self);
     if (g->host > 0)
         g->ring.peer = watch_process(g->host);
-    return g->host < 0 ? err_set(e, "no process can be made for %s: %s", argv[0], strerror(errno)) : 0;
+    return g->host < 0 ? err_set(e, "no process can be made for %s: %s", argv[0], strerror(errno))
+                       : 0;
 }
 
 static void wait_for_host(const struct gait *g)
@@ -281,7 +282,9 @@ struct gait *gait_start(char *const *argv, char *why, size_t room)
         ring_protect(&g->ring);
         return g;
     }
-    err_set(&e, "%s", g->ring.control->why[0] ? g->ring.control->why : "what was to watch the program has died");
+    err_set(&e, "%s",
+            g->ring.control->why[0] ? g->ring.control->why
+                                    : "what was to watch the program has died");
     wait_for_host(g);
     return fail(g, why, room, &e);
 }
@@ -299,9 +302,10 @@ static int next_of_program(struct gait *g, struct gait_batch *b)
         names_open(&g->names, g->modules);
     if (load_acquire(&g->ring.head->closed))
         return 0;
-    return err_set(&g->trouble, "%s", load_acquire(&c->state) == RING_refused
-                                          ? c->why
-                                          : "the events end before the program does: what watched it has died");
+    return err_set(&g->trouble, "%s",
+                   load_acquire(&c->state) == RING_refused
+                       ? c->why
+                       : "the events end before the program does: what watched it has died");
 }
 
 static int close_program(struct gait *g)

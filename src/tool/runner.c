@@ -148,8 +148,9 @@ static int say_death(const struct runner *r, const char *at, struct err *e)
     if (r->options->memory)
         snprintf(memory, sizeof memory, "it may have %lu MB of memory (--memory), and ",
                  (unsigned long)(r->options->memory >> 20));
-    return err_set(e, "the tool %s was ended by signal %d (%s) %s; %sgait-tool(1) says how to debug it",
-                   tool, WTERMSIG(status), strsignal(WTERMSIG(status)), at, memory);
+    return err_set(
+        e, "the tool %s was ended by signal %d (%s) %s; %sgait-tool(1) says how to debug it", tool,
+        WTERMSIG(status), strsignal(WTERMSIG(status)), at, memory);
 }
 
 static int say_end(const struct runner *r, enum ring_state s, bool began, struct err *e)

@@ -69,7 +69,8 @@ static const struct gait_tool *load(struct runner *r)
         refuse(r, "the tool %s cannot be loaded: %s; see gait-tool(1)", name, dlerror());
     const struct gait_tool *t = dlsym(object, "gait_tool");
     if (!t)
-        refuse(r, "%s is no tool: it has no `const struct gait_tool gait_tool`; see gait.h(3)", name);
+        refuse(r, "%s is no tool: it has no `const struct gait_tool gait_tool`; see gait.h(3)",
+               name);
     const char *fault = tool_fault(t);
     if (fault)
         refuse(r, "the tool %s %s; see gait.h(3)", name, fault);
@@ -212,8 +213,10 @@ static void run_states(struct runner *r, struct state *states, u32 n)
     for (u32 i = 0; i < n; i++) {
         int fault = pthread_create(&states[i].thread, NULL, state_run, &states[i]);
         if (fault)
-            refuse(r, "no thread can be made for the tool %s: %s; give it more --memory, or fewer --jobs",
-                   r->options->path, strerror(fault));
+            refuse(
+                r,
+                "no thread can be made for the tool %s: %s; give it more --memory, or fewer --jobs",
+                r->options->path, strerror(fault));
     }
     for (u32 i = 0; i < n; i++)
         pthread_join(states[i].thread, NULL);

@@ -45,7 +45,8 @@ static void add_accesses(struct view *v, const struct events *e, u32 i, const st
             id = b->odd[id & ~BATCH_ODD].ref;
         }
         const struct ref *r = &refs[id];
-        if (r->insn >= u->n_insns) /* not this unit's: a live program has changed its partial record */
+        if (r->insn >=
+            u->n_insns) /* not this unit's: a live program has changed its partial record */
             break;
         *to++ = (struct gait_access){.address = b->addr[j],
                                      .insn = u->insn0 + r->insn,

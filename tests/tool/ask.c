@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that asks for events itself.
  *
- *     ask open FILE TRACE              write the events to FILE, as gait dump does
- *     ask start FILE PROGRAM [ARG]..   the same of a program, and its status
- *     ask leave N PROGRAM [ARG]..      look at N batches, then let it go on; its status
- *     ask wait N PROGRAM [ARG]..       look at N batches, then do nothing
- *     ask find TRACE PC                where is that, in process 0? */
+ *     ask open FILE TRACE                write the events to FILE, as gait dump does
+ *     ask start FILE PROGRAM [ARG]..     the same of a program, and its status
+ *     ask leave N PROGRAM [ARG]..        look at N batches, then let it go on; its status
+ *     ask wait N PROGRAM [ARG]..         look at N batches, then do nothing
+ *     ask name FUNCTION PROGRAM [ARG]..  how many different instructions of it were seen, in process 0
+ *     ask find TRACE PC                  where is that, in process 0? */
 #include "lines.h"
 
 #include <string.h>
@@ -65,6 +66,24 @@ static int some(struct gait *g, int n, int stays)
     return 0;
 }
 
+/* What the last batch showed of the code is there until gait_close. */
+static int name(struct gait *g, const char *function)
+{
+    struct gait_batch b, last = {0};
+    unsigned n = 0;
+    while (gait_next(g, &b) > 0) {
+        last = b.process == 0 ? b : last;
+        HOLDS(!gait_find(g, 0, b.insns[0].pc).module);
+    }
+    for (uint32_t i = 0; i < last.n_insns; i++) {
+        struct gait_place p = gait_find(g, 0, last.insns[i].pc);
+        n += p.function && !strcmp(p.function, function);
+    }
+    printf("%u instructions\n", n);
+    say_status(gait_close(g));
+    return 0;
+}
+
 static const char *or_not(const char *s)
 {
     return s ? s : "-";
@@ -73,7 +92,8 @@ static const char *or_not(const char *s)
 static int find(struct gait *g, const char *pc)
 {
     struct gait_place p = gait_find(g, 0, strtoull(pc, NULL, 16));
-    printf("%s %s %s %u %lx\n", or_not(p.module), or_not(p.function), or_not(p.file), p.line, (unsigned long)p.offset);
+    printf("%s %s %s %u %lx\n", or_not(p.module), or_not(p.function), or_not(p.file), p.line,
+           (unsigned long)p.offset);
     return gait_close(g);
 }
 
@@ -91,5 +111,7 @@ int main(int argc, char **argv)
         return find(g, argv[3]);
     if (opens || !strcmp(argv[1], "start"))
         return all(g, argv[2]);
+    if (!strcmp(argv[1], "name"))
+        return name(g, argv[2]);
     return some(g, atoi(argv[2]), !strcmp(argv[1], "wait"));
 }

@@ -142,7 +142,9 @@ const struct gait_tool gait_tool = {
     .api = SHAPE == API ? GAIT_API + 1 : GAIT_API,
     .name = SHAPE == NAME ? NULL : "bad",
     .options = options,
-    .split = SHAPE == UNKNOWN_SPLIT ? (enum gait_split)9 : SHAPE == PIECES ? GAIT_SPLIT_ADDRESS : GAIT_SPLIT_TIME,
+    .split = SHAPE == UNKNOWN_SPLIT ? (enum gait_split)9
+             : SHAPE == PIECES      ? GAIT_SPLIT_ADDRESS
+                                    : GAIT_SPLIT_TIME,
     .split_bytes = 48,
     .begin = SHAPE == BEGIN ? NULL : begin,
     .batch = SHAPE == BATCH ? NULL : batch,

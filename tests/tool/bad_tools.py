@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Whatever a tool does, the traced program does not suffer, a sentence says what happened, and nobody is left behind."""
 import json
-import os
 import signal
 import subprocess
 import time
 
 from cases import GAIT, case, require
-from subjects import EXAMPLES, LIMIT, WORK, descendants, gait, has_begun, is_alive, is_ours, long_trace, native, ok, tool_of, trace_of, until, work
+from subjects import EXAMPLES, LIMIT, WORK, descendants, gait, has_begun, is_ours, long_trace, native, ok, tool_of, trace_of, until, until_they_end, work
 
 
 def spoil(how, *words, status=1, options=(), stored=True, begins=True):
@@ -181,6 +180,6 @@ def nothing_is_left_when_gait_is_killed():
         ours = [p for p in family if is_ours(p)]
         require(len(ours) == 2 and len(family) == 3, f"{len(ours)} of {len(family)} processes are ours")
         g.kill()
-        until(lambda: not any(map(is_alive, ours)), "the keeper or the tool is left behind")
+        until_they_end(ours, "the keeper or the tool is left behind")
         printed = g.communicate(timeout=LIMIT)[0].decode()
         require(printed == native(10000) and out.read_text() == native(10000), f"the program printed {printed!r}")

@@ -9,8 +9,8 @@ import time
 from collections import Counter
 
 from cases import GAIT, ROOT, case, require
-from subjects import (EXAMPLES, HERE, JOBS, LIMIT, TRACES, WORK, by_thread, crowd, descendants, events_of, gait, has_begun, is_alive, lines_of, native, ok,
-                      once, result_of, same_lines, shell, symbols_of, trace_of, until, without_times, work)
+from subjects import (EXAMPLES, HERE, JOBS, LIMIT, TRACES, WORK, by_thread, crowd, descendants, events_of, gait, has_begun, lines_of, native, ok,
+                      once, result_of, run_it, same_lines, shell, symbols_of, trace_of, until, until_they_end, without_times, work)
 
 
 @once
@@ -34,9 +34,7 @@ def ask():
 
 
 def asked(*args, program=None, env=None, status=0):
-    run = subprocess.run([program or ask(), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         timeout=LIMIT, env=dict(os.environ, **(env or {})))
-    return ok(run, status).stdout
+    return ok(run_it(program or ask(), *args, env=env), status).stdout
 
 
 CHECKED = ROOT / "build/tool/ask"  # the same with the sanitizers, which count leaks as errors
@@ -59,7 +57,7 @@ def a_program_asks_for_the_events_of_a_program():
         stored = without_times(ok(gait("dump", trace)).stdout.splitlines()[1:])
         for program in (ask(), CHECKED):
             # The sanitizers run it anew without randomness, and would leave their mark in its environment.
-            run = subprocess.run([*shell(knobs), program, "start", out, work(), "3"], capture_output=True, text=True, timeout=LIMIT)
+            run = run_it(*shell(knobs), program, "start", out, work(), "3")
             require(run.stdout == native(3) + "status 0\n", f"printed {run.stdout!r} {run.stderr!r}")
             same_lines(without_times(out.read_text().splitlines()), stored, f"{program.name} GAIT_STRESS={knobs}")
 
@@ -103,7 +101,7 @@ def a_program_outlives_whoever_asked():
     asker.kill()
     asker.wait()
     require(seen == "seen\n" and len(family) == 2, f"{seen!r}, {len(family)} processes")
-    until(lambda: not any(map(is_alive, family)), "the program or what watches it is left behind")
+    until_they_end(family, "the program or what watches it is left behind")
     require(out.read_text() == native(1000), "the program wrote something else")
 
 
@@ -129,6 +127,8 @@ def places_of_code():
         words = asked("find", trace, f"{start:x}", program=program).split()
         require(words[0] == str(work()) and words[1] == "work_sum" and words[2].endswith("work.c") and line <= int(words[3]) <= line + 5, f"{words}")
         require(asked("find", trace, "10", program=program) == "- - - 0 10\n", "something is at 0x10")
+        _, count, _, status = re.fullmatch(r"(.*\n)(\d+)( instructions\n)(.*\n)", asked("name", "work_copy", work(), program=program)).groups()
+        require(int(count) >= 4 and status == "status 0\n", f"{count} instructions of work_copy, {status}")
 
 
 @case
@@ -169,8 +169,7 @@ def what_is_installed_is_enough():
     for extra in ([], libs):  # a tool needs no library, and may be linked with it
         tool = WORK / "mine.so"
         subprocess.run(["gcc", "-shared", "-fPIC", *cflags, "-o", tool, ROOT / "examples/functions.c", *extra], check=True)
-        run = subprocess.run([root / "bin/gait", "tool", "--json", tool, trace], env=dict(os.environ, LD_LIBRARY_PATH=str(root / "lib")),
-                             capture_output=True, text=True, timeout=LIMIT)
+        run = run_it(root / "bin/gait", "tool", "--json", tool, trace, env={"LD_LIBRARY_PATH": str(root / "lib")})
         results.append(json.loads(ok(run).stdout))
     require(results[0] == results[1] == result_of(EXAMPLES / "functions.so", trace), "results differ")
     for page in ("man1/gait-tool.1", "man3/gait.h.3"):

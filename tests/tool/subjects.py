@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from collections import defaultdict
 from pathlib import Path
 
-from cases import GAIT, ROOT, build, require, use
+from cases import GAIT, ROOT, Failed, build, require, use
 
 HERE = Path(__file__).resolve().parent
 WORK = use("tool")
@@ -63,9 +64,17 @@ def seen(split="NONE"):
     return tool_of("seen.c", f"-DSPLIT=GAIT_SPLIT_{split}")
 
 
-def gait(*args, env=None, cwd=None):
-    return subprocess.run([GAIT, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace", timeout=LIMIT, env=dict(os.environ, **(env or {})), cwd=cwd)
+def run_it(*argv, env=None, cwd=None):
+    """What a command printed, and how it ended; that it does not end is a failure."""
+    try:
+        return subprocess.run([*map(str, argv)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              errors="replace", timeout=LIMIT, env=dict(os.environ, **(env or {})), cwd=cwd)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(str(late)) from late
+
+
+def gait(*args, **how):
+    return run_it(GAIT, *args, **how)
 
 
 def ok(run, status=0):
@@ -222,8 +231,17 @@ def until(holds, why):
         time.sleep(0.02)
 
 
+def until_they_end(pids, why):
+    """A test that fails leaves nobody behind."""
+    try:
+        until(lambda: not any(map(is_alive, pids)), why)
+    finally:
+        for pid in filter(is_alive, pids):
+            os.kill(pid, signal.SIGKILL)
+
+
 def has_begun(pid):
-    """It has been let go on, and has used the processor."""
+    """gait has let it go on."""
     try:
         return "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text() and not is_ours(pid)
     except OSError:

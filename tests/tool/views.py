@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What tools see is what gait dump shows; the examples count what is counted plainly here; a trace is recorded besides."""
 import json
-import os
 import subprocess
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from cases import GAIT, ROOT, case, live_and_stored, require
-from subjects import (EXAMPLES, HERE, JOBS, TRACES, WORK, by_thread, events_of, flat, gait, lines_of, memories, native, ok, result_of, same_lines,
-                      same_threads, see, seen, shell, states_of, symbols_of, tool_of, trace_of, without_states, without_times, work, crowd)
+from subjects import (EXAMPLES, JOBS, TRACES, WORK, crowd, events_of, flat, gait, lines_of, memories, native, ok, result_of, same_lines,
+                      same_threads, see, seen, shell, states_of, symbols_of, tool_of, trace_of, without_states, without_times, work)
 
 
 # -- What the tool `seen` sees -------------------------------------------------------------------------------------------
@@ -244,10 +243,11 @@ def examples_are_short():
 # -- Recording besides ---------------------------------------------------------------------------------------------------
 
 def verified(trace):
-    """It is whole, and its digest is that of the events that were recorded."""
+    """It is whole, and its digest, which is returned, is that of the events that were recorded."""
     run = ok(gait("verify", trace))
-    require(": ok:" in run.stdout, f"verify says {run.stdout} {run.stderr}")
+    require(": ok:" in run.stdout and ", digest " in run.stdout, f"verify says {run.stdout} {run.stderr}")
     require(json.loads(ok(gait("info", "--json", trace)).stdout)["complete"], f"{trace} is not complete")
+    return run.stdout.split()[-1]
 
 
 @case
@@ -271,7 +271,7 @@ def that_trace_is_as_record_makes_it():
     for command in (["cache"], ["analyze", "-a", "cache"], ["tool", EXAMPLES / "functions.so"]):
         trace = WORK / "two.gait"
         subprocess.run([*shell("digest"), GAIT, command[0], "-o", trace, *command[1:], "--", work()], stdout=subprocess.DEVNULL, check=True)
-        verified(trace)
+        require(verified(trace) == verified(WORK / "one.gait"), f"gait {command[0]} -o: another digest")
         same_lines(without_times(ok(gait("dump", trace)).stdout.splitlines()[1:]), one, f"gait {command[0]} -o")
 
 

@@ -63,7 +63,8 @@ int main(int argc, char **argv)
         if (i % 16 == 0)
             raise(SIGUSR1);
     }
-    int n = snprintf(text, sizeof text, "work %d %llx %d\n", times, (unsigned long long)sum, (int)handled);
+    int n = snprintf(text, sizeof text, "work %d %llx %d\n", times, (unsigned long long)sum,
+                     (int)handled);
     FILE *f = argc > 2 ? fopen(argv[2], "w") : NULL;
     if (f) {
         fputs(text, f);
