@@ -233,20 +233,34 @@ static int by_line(const void *a, const void *b)
     return x->other < y->other ? -1 : x->other > y->other;
 }
 
+/* The variables that lie in a line, as far as there is room. */
+static const char *variables_of(struct sources *s, u32 process, u64 from, u64 to, char text[256])
+{
+    const char *name;
+    size_t n = 0;
+    for (u64 end; n < 256 && from < to && (name = sources_variable(s, process, from, to, &end));
+         from = end)
+        n += (size_t)snprintf(text + n, 256 - n, "%s%s", n ? " " : "", name);
+    return n ? text : NULL;
+}
+
 static void add_line(struct table *t, const struct misses *m, struct sources *s,
                      const struct shared_line *x)
 {
     const struct share *n = x->line;
     const u32 process = (u32)(n->line >> 44) - 1;
-    const u64 address = (n->line & LINE_NUMBER) * m->shape.cache[m->shape.path[SIDE_data][0]].line;
+    const u64 length = m->shape.cache[m->shape.path[SIDE_data][0]].line;
+    const u64 address = (n->line & LINE_NUMBER) * length;
+    char names[256];
     const struct source at = sources_find(s, process, x->pc);
     const char *kind = !n->regained                       ? "none"
                        : !n->regained_false               ? "true"
                        : n->regained_false == n->regained ? "false"
                                                           : "both";
     table_row(t, n->invalidations, n->regained, n->regained_false, kind, address, (u64)process,
-              (u64)__builtin_popcountll(n->cores), at.at.file, (u64)at.at.line, at.at.function,
-              at.module ? at.module->path : NULL);
+              (u64)__builtin_popcountll(n->cores),
+              variables_of(s, process, address, address + length, names), at.at.file,
+              (u64)at.at.line, at.at.function, at.module ? at.module->path : NULL);
 }
 
 /* The lines of a part: what belongs to one comes after it, once sorted. */
@@ -278,6 +292,7 @@ static void add_sharing(struct misses *m, struct sources *s, struct result *r)
     table_add_column(t, CELL_address, "address", NULL);
     table_add_column(t, CELL_count, "process", NULL);
     table_add_column(t, CELL_count, "cores", NULL);
+    table_add_column(t, CELL_text, "variables", NULL);
     table_add_column(t, CELL_text, "file", NULL);
     table_add_column(t, CELL_count, "line", NULL);
     table_add_column(t, CELL_text, "function", NULL);

@@ -36,7 +36,8 @@ struct image {
     Elf *elf;
     GElf_Addr bias;
     const char *trouble;
-    VEC(struct symbol) symbols; /* ascending */
+    VEC(struct symbol) symbols;   /* ascending */
+    VEC(struct symbol) variables; /* ascending */
     struct arena names;
     bool has_symbols; /* they were read */
 };
@@ -116,6 +117,7 @@ void image_close(struct image *m)
     if (m->dwfl)
         dwfl_end(m->dwfl);
     vec_fini(&m->symbols);
+    vec_fini(&m->variables);
     arena_fini(&m->names);
     free(m);
 }
@@ -159,7 +161,12 @@ static void add_symbol(struct image *m, int i)
     GElf_Word section;
     Elf *elf;
     const char *name = dwfl_module_getsym_info(m->module, i, &x, &start, &section, &elf, &bias);
-    if (!name || !name[0] || section == SHN_UNDEF || !may_be_function(&x))
+    if (!name || !name[0] || section == SHN_UNDEF)
+        return;
+    if (GELF_ST_TYPE(x.st_info) == STT_OBJECT && x.st_size)
+        vec_push(&m->variables, ((struct symbol){start, start + x.st_size, keep_name(m, name),
+                                                 rank_of(&x), false}));
+    if (!may_be_function(&x))
         return;
     u64 end = end_of_code(elf, section);
     if (end)
@@ -195,6 +202,8 @@ static void read_symbols(struct image *m)
         add_symbol(m, i);
     if (m->symbols.n)
         qsort(m->symbols.v, m->symbols.n, sizeof *m->symbols.v, by_start);
+    if (m->variables.n)
+        qsort(m->variables.v, m->variables.n, sizeof *m->variables.v, by_start);
     find_ends(m);
     m->has_symbols = true;
 }
@@ -262,4 +271,20 @@ struct image_place image_find(struct image *m, u64 offset)
         p.file = dwfl_lineinfo(source, NULL, &line, NULL, NULL, NULL);
     p.line = p.file ? (u32)line : 0;
     return p;
+}
+
+struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 to)
+{
+    GElf_Addr at;
+    if (m->trouble || !address_of(m, offset, &at))
+        return (struct image_variable){0};
+    if (!m->has_symbols)
+        read_symbols(m);
+    for (size_t i = 0; i < m->variables.n; i++) {
+        const struct symbol *x = &m->variables.v[i];
+        const s64 start = (s64)(x->start - at), end = (s64)(x->end - at);
+        if (start < to && end > from)
+            return (struct image_variable){x->name, start, end};
+    }
+    return (struct image_variable){0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Few events, of every kind, without a library: references at random and in strides, of all sizes, across lines and pages; code that
- * takes many lines; lines of which each thread writes bytes of its own, and some that all write. Threads come one after the other and
+ * takes many lines; lines of which each thread writes bytes of its own, and some that all write; a line of two variables. Threads come one after the other and
  * are short, so that those of a core alternate with others', in whatever portions they come into the trace. */
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -16,8 +16,14 @@
 
 enum { AREA = 1 << 17 };
 static unsigned char area[AREA] __attribute__((aligned(4096)));
+_Static_assert(THREADS <= 20, "each has bytes of its own in a line of `apart`");
 static unsigned char apart[4][64] __attribute__((aligned(4096)));
 static unsigned char together[256] __attribute__((aligned(4096)));
+__asm__(".data\n.p2align 6\n"
+        ".type left, @object\n.size left, 4\nleft: .int 0\n"
+        ".type right, @object\n.size right, 4\nright: .int 0\n"
+        ".p2align 6\n.text");
+extern int left, right;
 static unsigned char stacks[1 + THREADS][4096] __attribute__((aligned(4096)));
 static volatile int running;
 
@@ -77,8 +83,12 @@ static void walk(uint32_t seed, int who)
     for (int i = 0; i < ROUNDS; i++) {
         one(area + next(&x) % (i % 3 ? 4096 : AREA - 256), next(&x));
         one(area + 4096 - 3 + i % 7, x);
-        apart[i % 4][who % 8 * 8 + i % 8]++;
+        apart[i % 4][who * 3 + i % 3]++;
         together[next(&x) % 4 * 64] ^= (unsigned char)x;
+        if (who % 2)
+            left++;
+        else
+            right++;
         for (int k = 0; k < 6; k++) /* strides, up and down */
             *(volatile uint32_t *)(void *)(area + (i % 2 ? 600 * k : 4096 * 9 - 40 * k) + i / 8 * 64) += 1;
     }
