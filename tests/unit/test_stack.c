@@ -47,10 +47,10 @@ static void plain_touch(struct plain *p, u64 line, u32 id)
 
 /* -- Batches ------------------------------------------------------------------------------------- */
 
-/* Addresses of many kinds: near the last one, in a stream, among few, among many. */
-static u64 next_address(u64 *stream, u64 last)
+/* Addresses of many kinds: near the last one, in a stream, among few, among many; in some batches, mostly among few. */
+static u64 next_address(u64 *stream, u64 last, bool few)
 {
-    switch (rnd(8)) {
+    switch (few && rnd(30) ? 3 : rnd(8)) {
     case 0:
         return last + rnd(200);
     case 1:
@@ -72,10 +72,11 @@ static u64 next_address(u64 *stream, u64 last)
 static void make_batch(struct batch *b, u32 n, u64 *stream, struct plain *p)
 {
     static u64 last;
+    bool few = rnd(2);
     b->n_refs = n;
     for (u32 j = 0; j < n; j++) {
         u32 id = (u32)rnd(rnd(20) ? 4 : STATIC_REFS);
-        last = b->addr[j] = next_address(stream, last);
+        last = b->addr[j] = next_address(stream, last, few);
         b->ref[j] = id;
         for (u64 line = last / 64; line <= (last + sizes[id] - 1) / 64; line++)
             plain_touch(p, line, id);
