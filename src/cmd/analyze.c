@@ -2,6 +2,7 @@
 /* gait analyze, and each analysis as a command of its own: of a trace, or of a program while it runs. */
 #include "cmd/session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,8 +133,9 @@ static int show(struct session *s)
         if (s->n > 1)
             qualify(&r, from, s->analyses[i]->name);
     }
-    s->print(stdout, &r, session_top(s));
-    stdout_flush();
+    s->print(s->results, &r, session_top(s));
+    if (fflush(s->results) || ferror(s->results))
+        die("what was found cannot be written: %s", strerror(errno));
     int status = r.failed ? -1 : 0;
     result_fini(&r);
     sources_fini(&sources);

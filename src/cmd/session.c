@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "tool/live.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ void session_init(struct session *s, const char *command)
     *s = (struct session){.command = command,
                           .workers = (u32)MAX(1, MIN(cores, 8)),
                           .follow = true,
+                          .results = stdout,
                           .print = report_text};
 }
 
@@ -41,6 +43,11 @@ bool session_option(struct session *s, int c)
         return true;
     case OPT_STATS:
         s->stats = true;
+        return true;
+    case OPT_RESULTS:
+        s->results = fopen(optarg, "we");
+        if (!s->results)
+            die("cannot write to %s: %s", optarg, strerror(errno));
         return true;
     case OPT_FOLLOW:
         s->follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));

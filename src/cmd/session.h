@@ -17,6 +17,7 @@ struct session {
     u32 n;
     u32 workers;
     bool follow, stats;
+    FILE *results;      /* where what was found goes */
     const char *output; /* where a program's trace is to go besides; NULL: nowhere */
     size_t top; /* 0: not given */
     void (*print)(FILE *f, const struct result *r, size_t top);
@@ -26,12 +27,12 @@ struct session {
 };
 
 /* Options that all have; their own values begin at OPT_OWN. */
-enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_OWN };
+enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_RESULTS, OPT_OWN };
 #define SESSION_OPTIONS                                                                       \
     {"top", required_argument, NULL, OPT_TOP}, {"json", no_argument, NULL, OPT_JSON},         \
         {"csv", no_argument, NULL, OPT_CSV}, {"stats", no_argument, NULL, OPT_STATS},         \
         {"follow", required_argument, NULL, OPT_FOLLOW}, {"jobs", required_argument, NULL, 'j'},  \
-        {"output", required_argument, NULL, 'o'}
+        {"output", required_argument, NULL, 'o'}, {"results", required_argument, NULL, OPT_RESULTS}
 #define SESSION_SHORTS "+j:o:"
 
 void session_init(struct session *s, const char *command);

@@ -72,6 +72,7 @@ int cmd_tool(int argc, char **argv)
     o.jobs = s.workers;
     o.top = session_top(&s);
     o.print = s.print;
+    o.results = s.results;
     if (optind < argc && !strcmp(argv[optind], "--"))
         optind++;
     if (optind >= argc)

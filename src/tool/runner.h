@@ -17,6 +17,7 @@ struct runner_options {
     u32 jobs;          /* states at most */
     u32 patience;      /* seconds that it may take for a batch, and for its end; 0: any */
     u64 memory;        /* bytes that it may have; 0: any */
+    FILE *results;     /* where it prints what it has found */
     size_t top;
     void (*print)(FILE *f, const struct result *r, size_t top);
 };

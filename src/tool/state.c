@@ -202,8 +202,9 @@ static void finish(struct runner *r, const struct gait_tool *t, struct state *st
     names_open(&result.names, r->modules);
     t->finish(states[0].state, &result);
     ring_say(&r->ring, RING_prints);
-    r->options->print(stdout, &result.result, r->options->top);
-    if (fflush(stdout) || ferror(stdout))
+    FILE *f = r->options->results;
+    r->options->print(f, &result.result, r->options->top);
+    if (fflush(f) || ferror(f))
         refuse(r, "what the tool %s has found cannot be written to standard output: %s",
                r->options->path, strerror(errno));
 }
