@@ -6,7 +6,8 @@
  *      63      62       61           60 .. 59   58     57 .. 44   43 .. 0
  *      dirty   shared   prefetched   age        huge   owner      number
  *
- * Pages of TLBs are lines too, of which huge ones are numbered apart. An owner is never 0, so no line is taken for an empty place. A line is found in the same state, however often it was found before. */
+ * Pages of TLBs are lines too, of which huge ones are numbered apart. An owner is never 0, so no line is taken for an empty place.
+ * A line that is found again at once is found as it was, whatever the policy. */
 #ifndef CACHE_H
 #define CACHE_H
 
@@ -28,8 +29,7 @@ struct cache {
     enum policy policy;
     bool has_vectors; /* the processor has */
     bool is_vector;   /* a set is what a vector holds, and ordered by use */
-    u64 *
-        lines; /* of each set its ways; 0: empty. lru and fifo: in order, the latest first, the empty ones last */
+    u64 *lines; /* of each set its ways; 0: empty. Of lru and fifo in order: the latest first, the empty ones last */
     u64 *trees; /* plru: of each set the bits of the inner nodes */
     u32 *seeds; /* random: of each set a generator's state */
 };
