@@ -3,10 +3,11 @@
  *
  * A line is a word: its number, above that whose it is, so that lines of different memories are different, and above that its state.
  *
- *      63      62       61         60 .. 59  58 .. 44  43 .. 0
- *      dirty   shared   prefetched age       owner     number
+ *      63      62       61           60 .. 59   58     57 .. 44   43 .. 0
+ *      dirty   shared   prefetched   age        huge   owner      number
  *
- * An owner is never 0, so no line is taken for an empty place. A line is found in the same state, however often it was found before. */
+ * Pages of TLBs are lines too, of which huge ones are numbered apart. An owner is never 0, so no line is taken for an empty place.
+ * A line that is found again at once is found as it was, whatever the policy. */
 #ifndef CACHE_H
 #define CACHE_H
 
@@ -17,6 +18,7 @@
 #define LINE_PREFETCHED (1ull << 61) /* and was not asked for since */
 #define LINE_AGE        (3ull << 59) /* of rrip */
 #define LINE_STATE      (31ull << 59)
+#define LINE_HUGE       (1ull << 58)
 #define LINE_NUMBER     ((1ull << 44) - 1)
 
 enum { CACHE_VECTOR_WAYS = 8 };
@@ -27,8 +29,7 @@ struct cache {
     enum policy policy;
     bool has_vectors; /* the processor has */
     bool is_vector;   /* a set is what a vector holds, and ordered by use */
-    u64 *
-        lines; /* of each set its ways; 0: empty. lru and fifo: in order, the latest first, the empty ones last */
+    u64 *lines; /* of each set its ways; 0: empty. Of lru and fifo in order: the latest first, the empty ones last */
     u64 *trees; /* plru: of each set the bits of the inner nodes */
     u32 *seeds; /* random: of each set a generator's state */
 };
@@ -36,7 +37,7 @@ struct cache {
 /* Whose lines are a memory's; some ten thousand memories are told apart. */
 static inline u64 cache_owner(u32 memory)
 {
-    return (u64)(memory % 32767 + 1) << 44;
+    return (u64)(memory % 16383 + 1) << 44;
 }
 
 void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy);

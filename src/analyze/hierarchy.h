@@ -84,9 +84,9 @@ struct visit {
     u32 id; /* of the instruction or reference */
     enum side side;
     u32 flags; /* TOUCH_WRITE, TOUCH_STORE */
-    u64 address,
-        bytes;  /* of the touch within the line: its first byte, and which bytes (sharing.h) */
-    u64 shared; /* LINE_SHARED if the line will be that */
+    u64 address; /* the first byte that it touches in the line */
+    u64 bytes;   /* and which bytes, as sharing.h has them */
+    u64 shared;  /* LINE_SHARED if the line will be that */
     u32 missed; /* bits of levels */
 };
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 enum { SMALL_SHIFT = 12, HUGE_SHIFT = 21 };
-#define HUGE_PAGE (1ull << 43) /* above all numbers of pages */
 
 void tlbs_init(struct tlbs *t, const struct shape *s)
 {
@@ -92,7 +91,7 @@ static u32 touch_pages(struct tlbs *t, u32 core, const struct touch *x, u64 owne
         const bool huge = is_huge(t->shape, at);
         const u32 shift = huge ? HUGE_SHIFT : SMALL_SHIFT;
         u64 page = (at & ADDRESS_MASK) >> shift;
-        missed |= look_up(t, core, side, huge, page | owner | (huge ? HUGE_PAGE : 0));
+        missed |= look_up(t, core, side, huge, page | owner | (huge ? LINE_HUGE : 0));
         at = ((at >> shift) + 1) << shift;
     }
     return missed;

@@ -57,8 +57,7 @@ enum filter_kind {
 };
 struct touch_filter {
     enum filter_kind kind;
-    u64 line
-        [FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
+    u64 line[FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
     u64 mask;
     u32 log2;      /* of a line's size */
     bool every[2]; /* read or write stays */
@@ -86,8 +85,7 @@ struct touches {
     VEC(struct touch_script) scripts; /* by exit */
     VEC(struct touch_step) steps;
     struct passes passes;
-    VEC(u64)
-    refs; /* by number in the table: what passes do not tell, of partial records and special forms */
+    VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
 };
 
 /* In so many parts, of blocks of so many bytes, a power of two. */

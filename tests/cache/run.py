@@ -232,7 +232,8 @@ def pages_of_two_sizes():
     plain = L1.format("") + "L2 size=8K ways=4\n"
     for tlbs in ("DTLB entries=8 ways=2\nITLB entries=1 ways=1", "DTLB entries=6 ways=full policy=rrip\nITLB entries=2 ways=2\nSTLB entries=12 ways=4",
                  "cores 2\nDTLB entries=4 ways=2 page=4K policy=fifo\nDTLB entries=1 ways=1 page=2M\nITLB entries=2 ways=full\nSTLB entries=6 ways=2 shared\nhuge 400000-401000",
-                 "DTLB entries=8 ways=2 policy=plru page=2M\nSTLB entries=8 ways=4 policy=random", "DTLB entries=2 ways=1\nITLB entries=1 ways=1\nhuge all"):
+                 "DTLB entries=8 ways=2 policy=plru page=2M\nSTLB entries=8 ways=4 policy=random", "DTLB entries=2 ways=1\nITLB entries=1 ways=1\nhuge all",
+                 "DTLB entries=8 ways=1 page=4K\nDTLB entries=3 ways=3 page=2M\nSTLB entries=4 ways=4 policy=fifo\nhuge all"):
         for trace in (walk(), walk(20)):
             compare_text(trace, plain + tlbs)
 

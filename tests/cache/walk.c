@@ -25,6 +25,7 @@ __asm__(".data\n.p2align 6\n"
         ".p2align 6\n.text");
 extern int left, right;
 static unsigned char stacks[1 + THREADS][4096] __attribute__((aligned(4096)));
+static unsigned char far[4][2 << 20]; /* pages of 2 MB */
 static volatile int running;
 
 static long call(long n, long a, long b, long c, long d, long e)
@@ -85,6 +86,7 @@ static void walk(uint32_t seed, int who)
         one(area + 4096 - 3 + i % 7, x);
         apart[i % 4][who * 3 + i % 3]++;
         together[next(&x) % 4 * 64] ^= (unsigned char)x;
+        far[x % 4][x / 4 % 3 * 4096]++;
         if (who % 2)
             left++;
         else
