@@ -138,7 +138,7 @@ static void take_jump(struct contexts *c, struct frames_thread *t, u64 rsp, u64 
     }
     end_frames(&t->now, rsp);
     struct frame *x = top(&t->now);
-    if (pc && !x->is_fixed && (t->now.frames.n == 1 || x->slot == rsp))
+    if (pc && !x->is_fixed && x->slot == rsp)
         go_on_as(c, x, pc);
 }
 

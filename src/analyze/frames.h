@@ -6,9 +6,11 @@
  *
  *   call     frames whose slots are at the new one's or below it end; a frame is made
  *   return, jump   frames whose slots are below the stack pointer end. If it is then at the very slot of the latest frame, as it was when
- *            the function was entered, or if no call's frame is left, the frame goes on as the function that it led to: a tail call
+ *            the function was entered, the frame goes on as the function that it led to: a tail call
  *   signal   a frame for the signal, in the frame that it interrupts, and one in it for the handler; they end when it returns, or with a
  *            jump out of it
+ *
+ * The first frame of a stack was made by no call; its slot is the highest that the stack pointer was.
  *
  * A thread may have several stacks. The stack pointer stays on the one in use if it is near the latest frame's slot; else, it is on
  * another one if it is between the latest and the first frame there; else on the same if it has not moved more than STACK_SPAN; else on a
@@ -25,7 +27,7 @@ enum {
 };
 
 struct frame {
-    u64 slot; /* of the first of a stack, which no call made: the highest that the stack pointer was */
+    u64 slot;
     u32 context;
     bool is_signal;
     bool is_fixed; /* jumps do not make another function of it */

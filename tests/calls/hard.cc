@@ -99,9 +99,45 @@ asm(".pushsection .text\n"
     ".type after_the_gap, @function\n after_the_gap:\n"
     "   sub $8, %rsp\n   mov $4, %edi\n   call work\n   add $8, %rsp\n   ret\n"
     ".size after_the_gap, .-after_the_gap\n"
+    ".type with_a_base, @function\n with_a_base:\n"
+    "   push %rbp\n   mov %rsp, %rbp\n   sub %rdi, %rsp\n"
+    "   mov $2, %edi\n   call work\n   mov $1, %edi\n"
+    "   leave\n   jmp work\n"
+    ".size with_a_base, .-with_a_base\n"
+    // Out of a frame and on: what tells the stack pointer stands between two places where it is set.
+    ".type hops, @function\n hops:\n"
+    "   push %rbp\n   mov %rsp, %rbp\n   mov %rsp, %rcx\n   lea 1f(%rip), %rax\n"
+    "   call hops_out\n"
+    "1: inc %edx\n   inc %edx\n   push %rdx\n   pop %rdx\n   inc %edx\n"
+    "   lea (%rbp), %rsp\n   pop %rbp\n   ret\n"
+    ".size hops, .-hops\n"
+    ".type hops_out, @function\n hops_out:\n"
+    "   mov %rcx, %rsp\n   jmp *%rax\n"
+    ".size hops_out, .-hops_out\n"
+    // As many references as a register says, before, in and behind a call.
+    ".type copies, @function\n copies:\n"
+    "   mov %rdi, %r8\n   lea 100(%rdi), %r9\n"
+    "   mov %r8, %rsi\n   mov %r9, %rdi\n   mov $5, %ecx\n   rep movsb\n"
+    "   call fills\n"
+    "   mov %r9, %rdi\n   mov $11, %ecx\n   repne scasb\n"
+    "   jmp 1f\n"
+    "1: mov %r8, %rsi\n   mov $13, %ecx\n   rep lodsb\n   ret\n"
+    ".size copies, .-copies\n"
+    ".type fills, @function\n fills:\n"
+    "   mov $7, %ecx\n   mov $1, %al\n   rep stosb\n   mov $255, %al\n   ret\n"
+    ".size fills, .-fills\n"
+    // A fault below where its unit began; the handler lets it be repeated.
+    ".type faults_below, @function\n faults_below:\n"
+    "   push %rbx\n   sub $0x200, %rsp\n   mov (%rdi), %rbx\n   add $0x200, %rsp\n   pop %rbx\n"
+    "   mov $2, %edi\n   jmp work\n"
+    ".size faults_below, .-faults_below\n"
     ".popsection\n");
 extern "C" void odd_code();
 extern "C" void far_branch(int);
+extern "C" void with_a_base(long);
+extern "C" void hops();
+extern "C" void copies(char *room);
+extern "C" void faults_below(void *page);
 
 // -- Jumps and exceptions out of many frames
 
@@ -196,6 +232,19 @@ OWN void faults(volatile long *p)
     sink += *p;
 }
 
+static char *page;
+OWN void on_repair(int)
+{
+    mprotect(page, 4096, PROT_READ);
+}
+OWN void repairs()
+{
+    handle(SIGSEGV, on_repair, SA_ONSTACK);
+    page = (char *)mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    faults_below(page);
+    munmap(page, 4096);
+}
+
 OWN void jumps_out_of_handlers(int flags)
 {
     handle(SIGTERM, on_jump, flags);
@@ -228,6 +277,7 @@ OWN void signals()
     is_interrupted();
     jumps_out_of_handlers(SA_ONSTACK);
     is_interrupted();
+    repairs();
 }
 
 // -- Other stacks
@@ -297,6 +347,36 @@ OWN void yields(int i)
     swapcontext(&routine[i], &scheduler);
     work(16);
 }
+// A routine that is given up deep below; others use its stack.
+static ucontext_t given_up;
+OWN void descends(long n)
+{
+    volatile char room[6000];
+    room[0] = (char)n;
+    if (n)
+        descends(n - 1);
+    else
+        swapcontext(&given_up, &scheduler);
+    sink += room[0];
+}
+OWN void descend_main()
+{
+    descends(4);
+}
+OWN void gives_up()
+{
+    getcontext(&given_up);
+    given_up.uc_stack.ss_size = 256 << 10;
+    given_up.uc_stack.ss_sp = map_stack(given_up.uc_stack.ss_size);
+    makecontext(&given_up, descend_main, 0);
+    swapcontext(&scheduler, &given_up);
+    char *top = (char *)given_up.uc_stack.ss_sp + given_up.uc_stack.ss_size;
+    call_on(top - 16000, last, 2); // below some of its frames
+    sink++;
+    call_on(top - 64, with_tail_calls, 3); // above all
+    sink++;
+}
+
 OWN void routine_main(int i)
 {
     for (int k = 0; k < 3; k++)
@@ -326,6 +406,7 @@ OWN void routines()
         }
     calls_elsewhere((char *)map_stack(256 << 10));
     frames_far_away();
+    gives_up();
 }
 
 OWN void has_room_for_much(long n)
@@ -337,15 +418,6 @@ OWN void has_room_for_much(long n)
     if (n)
         has_room_for_much(n - 1);
     sink += room[0];
-}
-
-OWN void copies()
-{
-    static char a[300], b[300];
-    void *to = b, *from = a;
-    size_t n = 300;
-    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n)::"memory");
-    memcpy(a, b, (size_t)sink % 100 + 100);
 }
 
 int main(int argc, char **)
@@ -362,7 +434,12 @@ int main(int argc, char **)
         catches_and_throws();
         signals();
         has_room_for_much(3);
-        copies();
+        for (int k = 0; k < 4; k++) {
+            static char room[200];
+            with_a_base(64 + 16 * k);
+            hops();
+            copies(room);
+        }
         if (i == 0)
             routines();
         jumps_out(30);

@@ -310,7 +310,7 @@ class Thread:
         self.find(rsp, rsp, self.now[-1].path)
         self.end(rsp)
         top = self.now[-1]
-        if pc is None or top.fixed or (len(self.now) > 1 and top.slot != rsp):
+        if pc is None or top.fixed or top.slot != rsp:
             return
         to = self.below(top.path[:-1], pc)
         if to != top.path:
