@@ -76,6 +76,14 @@ WALK triangle(void)
             (void)matrix[i][j];
 }
 
+/* One instruction with two references that are alike. */
+WALK compared(void)
+{
+    const void *from = (void *)matrix, *with = pairs; /* both are zero */
+    uint64_t n = 900;
+    __asm__ volatile("cmp %%al, %%al\n\trep cmpsb" : "+S"(from), "+D"(with), "+c"(n) : : "memory", "cc");
+}
+
 /* Each thread goes through a part of its own. */
 WALK taken_from(volatile uint32_t *from)
 {
@@ -97,6 +105,7 @@ int main(void)
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         chosen[i] = (uint32_t)(x % ITEMS);
     }
+    compared();
     forwards();
     backwards();
     columns();
