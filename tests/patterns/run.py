@@ -75,6 +75,7 @@ def compare_rows(trace, events):
 
 def listed(path, merged):
     for line in path.read_text().splitlines():
+        require(len(line.split()) == 5, f"expanded to {line}")
         thread, pc, event, address, size = line.split()
         yield int(thread), 0 if merged else int(pc, 16), event, int(address, 16), int(size)
 
@@ -292,6 +293,20 @@ def what_makes_no_sense_is_refused():
 def a_listing_that_cannot_be_written_fails():
     run = subprocess.run([GAIT, "patterns", "--expand-to", "/dev/full", "--json", record("true", "/bin/true")], capture_output=True, text=True)
     require(run.returncode == 1 and '"unwritten": "/dev/full"' in run.stdout, f"status {run.returncode}")
+
+
+@case
+def the_largest_descriptors_are_kept():
+    trace = record("walks", build("walks", HERE / "walks.c", "-g"))
+    def sizes(keep):
+        found = defaultdict(list)
+        for row in analysis("patterns", "--keep", str(keep), trace)["descriptors"]:
+            found[row["id"], row["thread"]].append(row["references"])
+        return {key: sorted(n, reverse=True) for key, n in found.items()}
+    every = sizes(1000000)
+    require(max(map(len, every.values())) > 100, "hardly any descriptors")
+    for keep in (1, 3, 16):
+        require(sizes(keep) == {key: n[:keep] for key, n in every.items()}, f"--keep {keep}: not the largest")
 
 
 @case
