@@ -163,23 +163,37 @@ MARKS_INLINE void access_line(struct spanner *s, struct top *top, u64 line, u32 
 
 /* -- Behind the top ----------------------------------------------------------------------------- */
 
-/* Rises of lines that are second end here; what is left are those of others. */
-static __attribute__((target("avx512f,bmi"))) void look_twice(struct spanner *s)
+#define WIDE __attribute__((target("avx512f")))
+
+static inline WIDE u64 last_of(__m512i v)
 {
-    u64 found[SECOND + 1] = {0};
+    return (u64)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_alignr_epi64(v, v, SECOND - 1)));
+}
+
+/* Rises of lines that are second end here; what is left are those of others. Where a line is found is a branch for each place: in loops it is
+ * foreseen, and the next line need not wait for the comparison. */
+static WIDE void look_twice(struct spanner *s)
+{
+    u64 found[SECOND] = {0};
     __m512i v = _mm512_load_si512(s->second);
     u32 n = 0;
     for (u32 i = 0; i < s->n_rises; i++) {
         struct rise x = s->rises[i];
         __m512i shifted = _mm512_alignr_epi64(v, _mm512_set1_epi64((s64)x.leaves), SECOND - 1);
-        __m512i rotated = _mm512_alignr_epi64(v, v, SECOND - 1);
         u32 at = _mm512_cmpeq_epi64_mask(v, _mm512_set1_epi64((s64)x.line));
-        /* Those before it move by one, or all. */
-        v = _mm512_mask_mov_epi64(v, (__mmask8)(at ^ (at - 1)), shifted);
-        found[__builtin_ctz(at | 1 << SECOND)]++;
-        x.leaves = (u64)_mm_cvtsi128_si64(_mm512_castsi512_si128(rotated));
-        s->rises[n] = x;
-        n += !at;
+        switch (at) {
+#define PLACE(k)                                             \
+    case 1 << k:                                             \
+        v = _mm512_mask_mov_epi64(v, (2 << k) - 1, shifted); \
+        found[k]++;                                          \
+        break;
+            PLACE(0) PLACE(1) PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7)
+#undef PLACE
+        default:
+            x.leaves = last_of(v);
+            s->rises[n++] = x;
+            v = shifted;
+        }
     }
     for (u32 k = 0; k < SECOND; k++)
         distances_count(&s->to->near, 0, TOP + k, found[k]);
