@@ -60,7 +60,7 @@ void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool 
     *h = (struct hierarchy){.shape = s,
                             .slots = slots_of(s),
                             .private_levels = shape_private_levels(s),
-                            .is_plain = plain_suits(s),
+                            .is_cascade = cascade_suits(s),
                             .shares = shares,
                             .n_parts = parts};
     check(pthread_mutex_init(&h->lock, NULL) == 0);
@@ -246,8 +246,8 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, st
                       .tally = t};
     size_t n;
     const struct touch *x = touches_of(list, part, &n);
-    if (h->is_plain) {
-        plain_take(h, v.part, v.core, t, x, n, list->crossings.v);
+    if (h->is_cascade) {
+        cascade_take(h, v.part, v.core, t, x, n, list->crossings.v);
         return;
     }
     struct first first[SIDES];

@@ -3,7 +3,7 @@
  *
  *   cache.c       the lines of one cache
  *   levels.c      a line that is asked for, level by level; lines that are evicted; prefetches
- *   plain.c       the same, quicker, where only misses pass between levels
+ *   cascade.c     the same, quicker, where only misses pass between levels
  *   coherence.c   cores that have the same line
  *   sharing.c     which of their bytes
  *   hierarchy.c   cores, parts, and lists of touches
@@ -54,7 +54,7 @@ struct missed_list {
 };
 
 struct hierarchy_part {
-    struct missed_list missed[2]; /* plain.c's: in one level, and in the next */
+    struct missed_list missed[2]; /* cascade.c's: in one level, and in the next */
     struct cache_stats stats[SHAPE_CACHES];
     struct coherence_stats coherence;
     struct sharing sharing;
@@ -64,7 +64,7 @@ struct hierarchy {
     const struct shape *shape;
     struct slots slots;
     u32 private_levels;
-    bool is_plain;
+    bool is_cascade;
     bool shares;                    /* bytes that cores share are looked at */
     pthread_mutex_t lock;           /* guards the making of cores */
     struct core *core[SHAPE_CORES]; /* atomic; NULL: not in use yet */
@@ -103,9 +103,9 @@ struct coherence_stats hierarchy_coherence(const struct hierarchy *h);
 /* What a touch has missed, levels as bits, is known. */
 void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings,
                      u32 missed);
-/* Whether plain_take() will do. */
-bool plain_suits(const struct shape *s);
-void plain_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
+/* Whether cascade_take() will do. */
+bool cascade_suits(const struct shape *s);
+void cascade_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
                 struct tally *t, const struct touch *x, size_t n, struct crossing *crossings);
 /* A line of the first level is touched. */
 void levels_visit(struct visit *v, u64 number);

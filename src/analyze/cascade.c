@@ -6,7 +6,7 @@
 
 enum { AHEAD = 8 };
 
-bool plain_suits(const struct shape *s)
+bool cascade_suits(const struct shape *s)
 {
     for (u32 i = 0; i < s->n_caches; i++) {
         const struct cache_shape *c = &s->cache[i];
@@ -108,8 +108,8 @@ static u32 log2_of(const struct shape *s, enum side side, u32 level)
     return (u32)__builtin_ctz(s->cache[s->path[side][level]].line);
 }
 
-void plain_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
-                struct tally *t, const struct touch *x, size_t n, struct crossing *crossings)
+void cascade_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
+                  struct tally *t, const struct touch *x, size_t n, struct crossing *crossings)
 {
     const struct shape *s = h->shape;
     struct first first[SIDES];
