@@ -86,9 +86,14 @@ $(B)/tool/ask: tests/tool/ask.c tests/tool/lines.h include/gait.h $(SAN_OBJ)
 # Fuzzers: the translator on random code, the reader on random files.
 FUZZ     := $(B)/fuzz/fuzz_translate $(B)/fuzz/fuzz_trace $(B)/fuzz/fuzz_pack
 FUZZ_SRC := $(filter-out src/cmd/% src/host/% src/tool/%,$(SRC))
-$(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC) $(wildcard src/*/*.h)
+FUZZ_SAN := -O1 -g -fno-sanitize-recover=undefined
+FUZZ_OBJ := $(FUZZ_SRC:src/%.c=$(B)/fuzzed/%.o)
+$(B)/fuzzed/%.o: src/%.c
 	@mkdir -p $(@D)
-	clang $(HOST) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(FUZZ_SRC) $(LIBS)
+	clang $(HOST) $(FUZZ_SAN) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c $< -o $@
+$(B)/fuzz/%: tests/fuzz/%.c $(FUZZ_OBJ)
+	@mkdir -p $(@D)
+	clang $(HOST) $(FUZZ_SAN) -fsanitize=fuzzer,address,undefined -o $@ $< $(FUZZ_OBJ) $(LIBS)
 
 ORACLE := $(B)/oracle/stepper $(B)/oracle/pin.so
 $(B)/oracle/stepper: $(addprefix tests/oracle/,stepper.c accesses.c lane.c accesses.h lane.h)
@@ -189,7 +194,7 @@ install: $(B)/gait $(B)/libgait.so.1
 	install -m 644 docs/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 docs/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 
--include $(wildcard $(B)/obj/*/*.d $(B)/san/*/*.d $(B)/guest/*.d)
+-include $(wildcard $(B)/obj/*/*.d $(B)/san/*/*.d $(B)/fuzzed/*/*.d $(B)/guest/*.d)
 
 clean:
 	rm -rf $(B)
