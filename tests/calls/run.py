@@ -158,7 +158,7 @@ def frames_end_in_every_way():
 
 @case
 def frames_end_in_every_way_while_hot():
-    compare_with_stepper("hot", [hard(), "5"], "hot")
+    compare_with_stepper("hot", [hard(), "often"], "hot,tinybuf")
 
 
 def by_names(result):
