@@ -202,7 +202,7 @@ def what_a_reader_expects():
 
 @case
 def ordinary_programs():
-    compare_with_dump(record("ls", "/bin/ls", "-l", HERE))
+    compare_with_dump(record("ls", "/bin/ls", HERE))
     compare_with_dump(record("perl", "/usr/bin/perl", "-e", "sub f { my $n = shift; $n ? f($n - 1) + 1 : eval { die } || 0 } print f(5)"))
 
 
