@@ -3,7 +3,7 @@
  * get the names of functions, and those that are parts of one function become one. */
 #include "analyze/analysis.h"
 #include "analyze/frames.h"
-#include "analyze/tree.h"
+#include "analyze/naming.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,141 +129,6 @@ static void calls_end(void *memory)
     vec_push(&m->calls->memories, m);
 }
 
-/* -- Functions ---------------------------------------------------------------------------------- */
-
-/* A place in a module, or an address outside of all. */
-struct place {
-    const char *module;
-    u64 offset;
-};
-
-/* The functions of contexts. */
-struct names {
-    struct tree *tree;
-    struct sources *sources;
-    VEC(struct place) called; /* where calls led to, in all memories; ascending */
-    u32 memory;               /* of what follows: */
-    VEC(u64) pcs;             /* ascending */
-    VEC(u32) functions;       /* as these */
-};
-
-static int compare_texts(const char *a, const char *b)
-{
-    return a == b ? 0 : !a ? -1 : !b ? 1 : strcmp(a, b);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    int order = compare_texts(x->module, y->module);
-    return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static struct place place_of(const struct source *s)
-{
-    return (struct place){s->module ? s->module->path : NULL, s->offset};
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const u64 x = *(const u64 *)a, y = *(const u64 *)b;
-    return x < y ? -1 : x > y;
-}
-
-static size_t sort_addresses(u64 *v, size_t n)
-{
-    size_t kept = 0;
-    if (n)
-        qsort(v, n, sizeof *v, by_address);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || v[kept - 1] != v[i])
-            v[kept++] = v[i];
-    return kept;
-}
-
-static bool is_code(const struct context *x)
-{
-    return x->parent != CONTEXT_NONE && !x->signal;
-}
-
-/* Where calls of a memory led to. That a thread began somewhere is no call. */
-static void add_called(struct names *n, u32 memory, const struct contexts *c)
-{
-    VEC(u64) pcs = {0};
-    for (size_t i = 0; i < c->v.n; i++) {
-        const struct context *x = &c->v.v[i];
-        if (is_code(x) && x->calls && c->v.v[x->parent].parent != CONTEXT_NONE)
-            vec_push(&pcs, x->pc);
-    }
-    pcs.n = sort_addresses(pcs.v, pcs.n);
-    for (size_t i = 0; i < pcs.n; i++) {
-        struct source s = sources_find(n->sources, memory, pcs.v[i]);
-        vec_push(&n->called, place_of(&s));
-    }
-    vec_fini(&pcs);
-}
-
-/* The last that was called before x, or there; NULL if there is none. */
-static const struct place *called_before(const struct names *n, const struct place *x)
-{
-    size_t from = 0, to = n->called.n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (by_place(&n->called.v[middle], x) <= 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from ? &n->called.v[from - 1] : NULL;
-}
-
-/* Code without a name belongs to what was called last before it in the same module. */
-static u32 nameless(struct names *n, struct place x)
-{
-    char text[32];
-    const struct place *before = called_before(n, &x);
-    if (before && !compare_texts(before->module, x.module))
-        x.offset = before->offset;
-    snprintf(text, sizeof text, "0x%lx", (unsigned long)x.offset);
-    return tree_function(n->tree, text, x.module, true);
-}
-
-/* What a compiler moved out of a function, as it is seldom needed, is still part of it. */
-static u32 function_at(struct names *n, u64 pc)
-{
-    struct source s = sources_find(n->sources, n->memory, pc);
-    if (!s.at.function)
-        return nameless(n, place_of(&s));
-    const char *cold = strstr(s.at.function, ".cold");
-    char *name = strdup(s.at.function);
-    check(name != NULL);
-    if (cold && cold != s.at.function)
-        name[cold - s.at.function] = 0;
-    u32 f = tree_function(n->tree, name, s.module->path, false);
-    free(name);
-    return f;
-}
-
-/* Find the functions of a memory's contexts. */
-static void name_contexts(struct names *n, u32 memory, const struct contexts *c)
-{
-    n->memory = memory;
-    n->pcs.n = n->functions.n = 0;
-    for (size_t i = 0; i < c->v.n; i++)
-        if (is_code(&c->v.v[i]))
-            vec_push(&n->pcs, c->v.v[i].pc);
-    n->pcs.n = sort_addresses(n->pcs.v, n->pcs.n);
-    for (size_t i = 0; i < n->pcs.n; i++)
-        vec_push(&n->functions, function_at(n, n->pcs.v[i]));
-}
-
-static void names_fini(struct names *n)
-{
-    vec_fini(&n->called);
-    vec_fini(&n->pcs);
-    vec_fini(&n->functions);
-}
-
 /* -- The tree ----------------------------------------------------------------------------------- */
 
 static u32 special_function(struct tree *t, const char *what, u64 number)
@@ -273,15 +138,14 @@ static u32 special_function(struct tree *t, const char *what, u64 number)
     return tree_function(t, text, NULL, false);
 }
 
-static u32 function_of(struct names *n, const struct context *x)
+static u32 function_of(struct naming *n, const struct context *x)
 {
     if (x->signal)
         return special_function(n->tree, "signal", x->signal);
-    const u64 *at = bsearch(&x->pc, n->pcs.v, n->pcs.n, sizeof *n->pcs.v, by_address);
-    return n->functions.v[at - n->pcs.v];
+    return naming_function(n, x->pc);
 }
 
-static u32 node_of(const struct calls *c, struct names *n, const struct context *x, const u32 *nodes)
+static u32 node_of(const struct calls *c, struct naming *n, const struct context *x, const u32 *nodes)
 {
     if (x->parent != CONTEXT_NONE)
         return tree_child(n->tree, nodes[x->parent], function_of(n, x));
@@ -290,7 +154,7 @@ static u32 node_of(const struct calls *c, struct names *n, const struct context 
 }
 
 /* Enter a memory's contexts; how many threads it had. */
-static u64 enter_contexts(const struct calls *c, struct names *n, const struct contexts *from)
+static u64 enter_contexts(const struct calls *c, struct naming *n, const struct contexts *from)
 {
     u32 *nodes = zeros(from->v.n, sizeof *nodes);
     u64 threads = 0;
@@ -359,8 +223,7 @@ static int by_self(const void *a, const void *b, void *tree)
         return x->self.insns > y->self.insns ? -1 : 1;
     if (x->all.insns != y->all.insns)
         return x->all.insns > y->all.insns ? -1 : 1;
-    int order = strcmp(f[x->function].name, f[y->function].name);
-    return order ? order : compare_texts(f[x->function].module, f[y->function].module);
+    return tree_compare(&f[x->function], &f[y->function]);
 }
 
 static void add_columns(struct table *t)
@@ -491,19 +354,18 @@ static void calls_finish(void *calls, struct sources *s, struct result *r)
 {
     struct calls *c = calls;
     struct tree t;
-    struct names n = {.tree = &t, .sources = s};
+    struct naming n;
     u64 threads = 0;
     tree_init(&t, "[all]");
+    naming_init(&n, &t, s);
     for (size_t i = 0; i < c->memories.n; i++)
-        add_called(&n, c->memories.v[i]->number, &c->memories.v[i]->frames.contexts);
-    if (n.called.n)
-        qsort(n.called.v, n.called.n, sizeof *n.called.v, by_place);
+        naming_add(&n, c->memories.v[i]->number, &c->memories.v[i]->frames.contexts);
     for (size_t i = 0; i < c->memories.n; i++) {
         const struct contexts *from = &c->memories.v[i]->frames.contexts;
-        name_contexts(&n, c->memories.v[i]->number, from);
+        naming_begin(&n, c->memories.v[i]->number, from);
         threads += enter_contexts(c, &n, from);
     }
-    names_fini(&n);
+    naming_fini(&n);
     tree_finish(&t);
     add_total(&t, threads, r);
     add_functions(&t, r);

@@ -179,20 +179,8 @@ static void take_signal(struct contexts *c, struct frames_thread *t, const struc
     }
     end_frames(&t->now, rsp + 16);
     u32 signal = call(c, from, 0, m->signal);
-    push_frame(&t->now, (struct frame){rsp + 8, signal, .is_signal = true, .is_fixed = true});
+    push_frame(&t->now, (struct frame){rsp + 8, signal, .is_fixed = true});
     push_frame(&t->now, (struct frame){.slot = rsp, .context = call(c, signal, m->to, 0)});
-}
-
-/* A handler returned: all that is left of it is over. */
-static void take_sigreturn(struct contexts *c, struct frames_thread *t, u64 rsp)
-{
-    struct stack *s = &t->now;
-    size_t k = s->frames.n;
-    while (k > 1 && !s->frames.v[k - 1].is_signal)
-        k--;
-    if (k > 1)
-        s->frames.n = k - 1;
-    take_jump(c, t, rsp, 0);
 }
 
 static void take_state(struct contexts *c, struct frames_thread *t, u64 rsp)
@@ -202,8 +190,6 @@ static void take_state(struct contexts *c, struct frames_thread *t, u64 rsp)
     t->waits = false;
     if (t->waiting.kind == MOVE_signal)
         take_signal(c, t, &t->waiting, rsp);
-    else if (t->waiting.kind == MOVE_sigreturn)
-        take_sigreturn(c, t, rsp);
     else
         take_jump(c, t, rsp, 0);
 }

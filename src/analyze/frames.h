@@ -7,8 +7,8 @@
  *   call     frames whose slots are at the new one's or below it end; a frame is made
  *   return, jump   frames whose slots are below the stack pointer end. If it is then at the very slot of the latest frame, as it was when
  *            the function was entered, the frame goes on as the function that it led to: a tail call
- *   signal   a frame for the signal, in the frame that it interrupts, and one in it for the handler; they end when it returns, or with a
- *            jump out of it
+ *   signal   a frame for the signal, in the frame that it interrupts, and one in it for the handler; they end like others, when the
+ *            thread goes on with the stack pointer that it had, or after a jump out of them
  *
  * The first frame of a stack was made by no call; its slot is the highest that the stack pointer was.
  *
@@ -29,7 +29,6 @@ enum {
 struct frame {
     u64 slot;
     u32 context;
-    bool is_signal;
     bool is_fixed; /* jumps do not make another function of it */
 };
 

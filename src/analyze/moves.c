@@ -228,18 +228,18 @@ static void add_guest(struct moves *m, u32 id, const u8 *slots)
         m->list.v[m->list.n - 1].signal = (u8)slot_of(slots, 0);
         return;
     case RECORD_sigreturn:
-        put_break(m, MOVE_sigreturn, slot_of(slots, 0));
+        put_break(m, MOVE_leap, 0);
         return;
     case RECORD_stepped:
         arrive(m, slot_of(slots, 0));
-        put_break(m, MOVE_gap, 0);
+        put_break(m, MOVE_leap, 0);
         return;
     case RECORD_lost:
         begin(m, 0);
         if (m->open) /* where the last move led is lost */
-            m->list.v[m->open - 1].kind = MOVE_gap;
+            m->list.v[m->open - 1].kind = MOVE_leap;
         m->open = 0;
-        put_break(m, MOVE_gap, 0);
+        put_break(m, MOVE_leap, 0);
         return;
     default:
         return;

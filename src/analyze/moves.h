@@ -16,10 +16,9 @@ enum {
 
 enum move_kind {
     MOVE_call,
-    MOVE_jump,      /* or a return */
-    MOVE_signal,    /* its handler begins; its stack pointer comes with the next state */
-    MOVE_sigreturn, /* the same, of what goes on */
-    MOVE_gap,       /* something ran that is not known */
+    MOVE_jump,   /* or a return */
+    MOVE_signal, /* its handler begins; with which stack pointer, the next state says */
+    MOVE_leap,   /* a handler returns, or something ran that is not known; the same */
     MOVE_state,
 };
 

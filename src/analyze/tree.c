@@ -203,6 +203,14 @@ static int compare_texts(const char *a, const char *b)
     return a == b ? 0 : !a ? -1 : !b ? 1 : strcmp(a, b);
 }
 
+int tree_compare(const struct tree_function *a, const struct tree_function *b)
+{
+    int order = compare_texts(a->name, b->name);
+    if (!order)
+        order = compare_texts(a->module, b->module);
+    return order ? order : a->is_code - b->is_code;
+}
+
 static int by_weight(const void *a, const void *b, void *tree)
 {
     const struct tree *t = tree;
@@ -212,8 +220,7 @@ static int by_weight(const void *a, const void *b, void *tree)
         return x->parent < y->parent ? -1 : 1;
     if (x->all.insns != y->all.insns)
         return x->all.insns > y->all.insns ? -1 : 1;
-    int order = compare_texts(f->name, g->name);
-    return order ? order : compare_texts(f->module, g->module);
+    return tree_compare(f, g);
 }
 
 static void order(struct tree *t)

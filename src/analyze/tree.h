@@ -47,6 +47,8 @@ void tree_init(struct tree *t, const char *root);
 void tree_fini(struct tree *t);
 /* The number of a function; texts are copied. */
 u32 tree_function(struct tree *t, const char *name, const char *module, bool is_code);
+/* By name, then module. */
+int tree_compare(const struct tree_function *a, const struct tree_function *b);
 /* The node of a function that was called by a node's. */
 u32 tree_child(struct tree *t, u32 parent, u32 function);
 /* Code of a node jumped to that of another function in the same place. */

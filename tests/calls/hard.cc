@@ -106,10 +106,10 @@ asm(".pushsection .text\n"
     ".size with_a_base, .-with_a_base\n"
     // Out of a frame and on: what tells the stack pointer stands between two places where it is set.
     ".type hops, @function\n hops:\n"
-    "   push %rbp\n   mov %rsp, %rbp\n   mov %rsp, %rcx\n   lea 1f(%rip), %rax\n"
-    "   call hops_out\n"
-    "1: inc %edx\n   inc %edx\n   push %rdx\n   pop %rdx\n   inc %edx\n"
-    "   lea (%rbp), %rsp\n   pop %rbp\n   ret\n"
+    "   push %rbp\n   mov %rsp, %rbp\n"
+    "2: mov %rsp, %rcx\n   lea 1f(%rip), %rax\n   call hops_out\n"
+    "1: inc %edx\n   inc %edx\n   push %rdx\n   pop %rdx\n   inc %edx\n   lea (%rbp), %rsp\n"
+    "   dec %edi\n   jnz 2b\n   pop %rbp\n   ret\n"
     ".size hops, .-hops\n"
     ".type hops_out, @function\n hops_out:\n"
     "   mov %rcx, %rsp\n   jmp *%rax\n"
@@ -121,7 +121,8 @@ asm(".pushsection .text\n"
     "   call fills\n"
     "   mov %r9, %rdi\n   mov $11, %ecx\n   repne scasb\n"
     "   jmp 1f\n"
-    "1: mov %r8, %rsi\n   mov $13, %ecx\n   rep lodsb\n   ret\n"
+    "1: mov %r8, %rsi\n   mov $13, %ecx\n   rep lodsb\n"
+    "   mov %r9, %rdi\n   jmp fills\n"
     ".size copies, .-copies\n"
     ".type fills, @function\n fills:\n"
     "   mov $7, %ecx\n   mov $1, %al\n   rep stosb\n   mov $255, %al\n   ret\n"
@@ -135,7 +136,7 @@ asm(".pushsection .text\n"
 extern "C" void odd_code();
 extern "C" void far_branch(int);
 extern "C" void with_a_base(long);
-extern "C" void hops();
+extern "C" void hops(long);
 extern "C" void copies(char *room);
 extern "C" void faults_below(void *page);
 
@@ -422,7 +423,7 @@ OWN void has_room_for_much(long n)
 
 int main(int argc, char **)
 {
-    for (int i = 0; i < (argc > 1 ? 5 : 1); i++) { // often enough to become hot
+    for (int i = 0; i < (argc > 1 ? 3 : 1); i++) { // often enough to become hot
         sink += fib(9) + is_even(21) + is_even(20);
         with_tail_calls(20);
         through_pointers();
@@ -434,10 +435,10 @@ int main(int argc, char **)
         catches_and_throws();
         signals();
         has_room_for_much(3);
-        for (int k = 0; k < 4; k++) {
+        hops(argc > 1 ? 3000 : 4);
+        for (int k = 0; k < (argc > 1 ? 200 : 4); k++) {
             static char room[200];
             with_a_base(64 + 16 * k);
-            hops();
             copies(room);
         }
         if (i == 0)

@@ -4,7 +4,7 @@
 What a thread did is a list of
     ("ran", pc, reads, writes, rsp)                  an instruction, and the stack pointer behind it; None: not known
     ("signal", number, handler, pc, before, behind)  it interrupted pc; the stack pointer before and behind
-    ("sigreturn", rsp)
+    ("leap", rsp)                                    a handler returned, or something unknown happened
 behind ("begin", rsp), and comes from the stepper, which tells every stack pointer, or from `gait dump`, where it is inferred from what instructions touch.
 `code` has what decode() says of each instruction, by its address. A tree is a dict: a path of (function, module) pairs to [calls, instructions, reads, writes].
 """
@@ -89,7 +89,7 @@ def threads_of_stepper(lines, code):
         elif pending:
             did.append((*pending[:4], rsp))
             if pc and code[pending[1]][0] == "syscall" and pc != pending[1] + 2:
-                did.append(("sigreturn", rsp))
+                did.append(("leap", rsp))
         pending = None
 
     lines = iter(lines)
@@ -172,7 +172,7 @@ def threads_of_dump(lines, code):
             if what[2] == "signal":
                 did.append(("signal", int(what[3], 16), int(what[4], 16), int(what[5], 16), None, rsp))
             elif what[2]:
-                did.append(("sigreturn" if what[2] == "sigreturn" else "gap", rsp))
+                did.append(("leap", rsp))
             elif not did:
                 did.append(("begin", rsp))
     return {n: infer(did, code) for n, did in threads.items()}
@@ -251,8 +251,8 @@ class Tree:
 
 
 class Frame:
-    def __init__(self, slot, path, signal=False, fixed=False):
-        self.slot, self.path, self.signal, self.fixed = slot, path, signal, fixed
+    def __init__(self, slot, path, fixed=False):
+        self.slot, self.path, self.fixed = slot, path, fixed
 
 
 class Thread:
@@ -324,14 +324,8 @@ class Thread:
             self.change(other, before, True, rsp + 16, path)
         self.end(rsp + 16)
         sent = self.enter(path + ((f"[signal {number}]", None, False),))
-        self.now.append(Frame(rsp + 8, sent, signal=True, fixed=True))
+        self.now.append(Frame(rsp + 8, sent, fixed=True))
         self.now.append(Frame(rsp, self.enter(self.below(sent, handler))))
-
-    def sigreturn(self, rsp):
-        signals = [k for k, frame in enumerate(self.now) if frame.signal]
-        if signals:
-            del self.now[signals[-1]:]
-        self.jump(rsp, None)
 
     def ran(self, x, y):
         _, pc, reads, writes, rsp = x
@@ -358,8 +352,6 @@ class Thread:
                 self.ran(x, did[k + 1] if k + 1 < len(did) else None)
             elif x[0] == "signal":
                 self.signal(x[1], x[2], x[4], x[5])
-            elif x[0] == "sigreturn":
-                self.sigreturn(x[1])
             else:
                 self.jump(x[1], None)
 
