@@ -327,7 +327,7 @@ int main(void)
     matrix_products_take_what_the_paper_says();
     tiled_products_take_what_the_paper_says();
     nests_take_few();
-    mixtures_expand(1500);
+    mixtures_expand(1000);
     noise_expands();
     memory_does_not_grow();
     vec_fini(&stream.address);
