@@ -233,8 +233,6 @@ BY_LEVEL u32 find_third(const struct detector *x, u32 l, u32 y, const struct des
     const struct detector_level *v = &x->levels[l];
     const struct descriptor *middle = pooled(v, l, y);
     const u64 place = 2 * middle->place - d->place;
-    if (d->place - middle->place > middle->place)
-        return y;
     u32 i = MIN(*from, y);
     while (i && pooled(v, l, i - 1)->place > place)
         i--;
@@ -260,7 +258,10 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
     const struct detector_level *v = &x->levels[l];
     for (u32 y = v->n_pool, from = y; y-- > 1;) {
         union any_descriptor first, second;
-        if (pooled(v, l, y)->place >= d->place || !alike(pooled(v, l, y), d, l))
+        const u64 middle = pooled(v, l, y)->place;
+        if (!x->rules->unordered && middle + middle < d->place + pooled(v, l, 0)->place)
+            break; /* nothing is as early as a third would have to be */
+        if (middle >= d->place || !alike(pooled(v, l, y), d, l))
             continue;
         u32 z =
             x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);

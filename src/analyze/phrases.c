@@ -22,6 +22,12 @@ static const char *verb(u32 type)
     return verbs[type_kind(type) % ARRAY_LEN(verbs)];
 }
 
+/* A file may say that it is none. */
+static u32 size_of(u32 type)
+{
+    return MAX(type_size(type), 1u);
+}
+
 static u64 magnitude(u64 stride)
 {
     return (s64)stride < 0 ? 0 - stride : stride;
@@ -101,7 +107,7 @@ void phrase_print_one(FILE *f, const struct descriptor *d, u32 type)
     }
     print_loops(f, d);
     fputs(": ", f);
-    print_class(f, d, type_size(type));
+    print_class(f, d, size_of(type));
 }
 
 static void print_runs(FILE *f, const struct findings *x, u64 stride, u32 type)
@@ -111,7 +117,7 @@ static void print_runs(FILE *f, const struct findings *x, u64 stride, u32 type)
             verb(type), x->rsds, (double)regular / (double)x->rsds, (s64)stride);
     union any_descriptor d = {.d = {.depth = 1}};
     d.d.loop[0] = (struct descriptor_loop){.count = 3, .stride = stride};
-    print_class(f, &d.d, type_size(type));
+    print_class(f, &d.d, size_of(type));
     if (x->refs[FOUND_irregular])
         fprintf(f, "; %" PRIu64 " irregular", x->refs[FOUND_irregular]);
 }
