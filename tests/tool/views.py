@@ -70,11 +70,12 @@ def live_is_as_stored():
 
 # -- Splits --------------------------------------------------------------------------------------------------------------
 STATES = ("1", "3", "8")
+SPLIT = [("work", "hot,tinybuf"), ("crowd", "")]
 
 
 @case
 def time_gives_each_batch_to_one_state():
-    for name, knobs in TRACES:
+    for name, knobs in SPLIT:
         trace = trace_of(name, knobs)
         for jobs in STATES:
             states, counts = see("TIME", "time", "-j", jobs, trace)
@@ -88,7 +89,7 @@ def time_gives_each_batch_to_one_state():
 
 @case
 def thread_gives_each_thread_to_one_state():
-    for name, knobs in TRACES:
+    for name, knobs in SPLIT:
         trace = trace_of(name, knobs)
         for jobs in STATES:
             states, _ = see("THREAD", "thread", "-j", jobs, trace)
@@ -102,7 +103,7 @@ def thread_gives_each_thread_to_one_state():
 @case
 def address_gives_each_byte_to_one_state():
     piece = 64
-    for name, knobs in TRACES:
+    for name, knobs in SPLIT:
         trace = trace_of(name, knobs)
         expected = defaultdict(list)
         for line in lines_of(trace):
