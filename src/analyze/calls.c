@@ -145,7 +145,8 @@ static u32 function_of(struct naming *n, const struct context *x)
     return naming_function(n, x->pc);
 }
 
-static u32 node_of(const struct calls *c, struct naming *n, const struct context *x, const u32 *nodes)
+static u32 node_of(const struct calls *c, struct naming *n, const struct context *x,
+                   const u32 *nodes)
 {
     if (x->parent != CONTEXT_NONE)
         return tree_child(n->tree, nodes[x->parent], function_of(n, x));

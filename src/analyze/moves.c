@@ -128,7 +128,8 @@ static void run_refs(struct moves *m, const struct stack_script *s, const struct
     for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
         u32 id = b->ref[j] & BATCH_ODD ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
         const struct ref *r = &m->scripts->table->refs.v[id];
-        if (r->insn < n_insns) /* else not this unit's: a live program has changed its partial record */
+        /* Else it is not this unit's: a live program has changed its partial record. */
+        if (r->insn < n_insns)
             run_up_to(m, s, slots, r->insn);
         m->rest.reads += r->kind != REF_STORE;
         m->rest.writes += r->kind == REF_STORE;

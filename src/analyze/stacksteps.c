@@ -125,7 +125,8 @@ static void walk_path(struct path *p, struct point exit)
         struct place *x = &p->places[i];
         struct insn in;
         *x = (struct place){.behind = at, .constant = true};
-        if (!insn_decode(&in, p->insns[i].pc, p->table->code.v + p->insns[i].bytes, p->insns[i].len))
+        if (!insn_decode(&in, p->insns[i].pc, p->table->code.v + p->insns[i].bytes,
+                         p->insns[i].len))
             continue;
         x->class = in.class;
         x->constant = step_of(&in, &x->delta);
@@ -257,7 +258,11 @@ static void *publish(void *place, void *made)
 static struct stack_script *make_script(const struct unit_table *t, u32 exit)
 {
     const struct unit_exit *x = &t->exits.v[exit];
-    struct path p = {.table = t, .unit = &t->units.v[x->unit], .n = x->insns, .slots = x->slots, .to = x->target};
+    struct path p = {.table = t,
+                     .unit = &t->units.v[x->unit],
+                     .n = x->insns,
+                     .slots = x->slots,
+                     .to = x->target};
     return write_script(&p, (struct point){(u64)x->rsp_disp, x->rsp_term, true});
 }
 

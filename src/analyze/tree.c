@@ -50,8 +50,8 @@ static u32 *find_function(struct tree *t, const struct tree_function *f)
 static u32 *find_node(struct tree *t, u32 parent, u32 function)
 {
     u32 at = (u32)mix(mix(1, parent), function) & t->node_slots.mask, *v = t->node_slots.v;
-    while (v[at] && (t->nodes.v[v[at] - 1].parent != parent ||
-                     t->nodes.v[v[at] - 1].function != function))
+    while (v[at] &&
+           (t->nodes.v[v[at] - 1].parent != parent || t->nodes.v[v[at] - 1].function != function))
         at = (at + 1) & t->node_slots.mask;
     return &v[at];
 }
