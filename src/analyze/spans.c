@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From batches to spans. */
 #include "analyze/spans.h"
-#include "analyze/passes.h"
+#include "analyze/span_marks.h"
 #include "base/err.h"
-#include "wire/wire.h"
 
 #include <immintrin.h>
 #include <stdlib.h>
@@ -11,8 +10,7 @@
 enum {
     TOP = 4,            /* lines that are looked at first */
     SECOND = 8,         /* ... and those behind them */
-    TIMES = 8192,       /* of a span's line of time */
-    SLOTS_LOG2 = 14,    /* twice as many */
+    SLOTS_LOG2 = 14,    /* twice as many slots as times */
     NEIGHBOURS = 8,     /* lines that share a slot */
     BLOCK = 256,        /* references that go through the top together */
     REF_LINES = 2,      /* at most, of each of these */
@@ -25,21 +23,6 @@ struct slot {
     u64 key; /* of its lines, what they share */
     u32 span;
     u16 time[NEIGHBOURS]; /* + 1; 0: not touched */
-};
-
-/* The span's line of time: marks as in marks.h, but so few that one level is enough, of which most of the time the last vector or two
- * change. */
-enum { WORDS = TIMES / 64, LANES = 16 };
-typedef u16 lanes __attribute__((vector_size(2 * LANES)));
-typedef u16 lanes_window __attribute__((vector_size(2 * LANES), aligned(2)));
-
-struct span_marks {
-    u64 bits[WORDS];
-    _Alignas(64) lanes before[WORDS / LANES + 1]; /* each word, up to that of now, how many marks */
-};
-
-struct span_time {
-    u32 now, n; /* the next time, and how many are marked */
 };
 
 /* The lines touched latest, the last one first; all are different, or NO_LINE. */
@@ -68,6 +51,7 @@ struct spanner {
     u32 all, soon;    /* rises in this span, and those of lines that were or would have been second */
     u32 n_rises; /* that are to be seen to */
     struct rise rises[BLOCK * REF_LINES];
+    u32 exact[SPAN_TIMES + TOP + SECOND]; /* how many have each distance, if there is no sample; none is as great as the span has lines */
     struct span_time time;
     struct span_marks marks;
     struct slot *slots;
@@ -202,39 +186,6 @@ static WIDE void look_twice(struct spanner *s)
     _mm512_store_si512(s->second, v);
 }
 
-/* -- Times -------------------------------------------------------------------------------------- */
-
-MARKS_INLINE u32 push_mark(struct span_marks *m, struct span_time *time)
-{
-    u32 t = time->now++;
-    if (t % 64 == 0)
-        ((u16 *)m->before)[t / 64] = (u16)time->n;
-    m->bits[t / 64] |= 1ull << (t % 64);
-    time->n++;
-    return t;
-}
-
-MARKS_INLINE u32 before_mark(const struct span_marks *m, u32 t)
-{
-    return ((const u16 *)m->before)[t / 64] +
-           (u32)__builtin_popcountll(m->bits[t / 64] & ((1ull << (t % 64)) - 1));
-}
-
-/* How many are later? */
-MARKS_INLINE u32 remove_mark(struct span_marks *m, struct span_time *time, u32 t)
-{
-    static const u16 less[2 * LANES] = {[LANES] = -1, -1, -1, -1, -1, -1, -1, -1,
-                                        -1,           -1, -1, -1, -1, -1, -1, -1};
-    u32 later = --time->n - before_mark(m, t), word = t / 64;
-    m->bits[word] &= ~(1ull << (t % 64));
-    m->before[word / LANES] += *(const lanes_window *)(less + LANES - 1 - word % LANES);
-    /* Mostly there is no other, or one: that is changed in any case, since it is set when it is reached. */
-    m->before[word / LANES + 1] += *(const lanes_window *)(less + LANES);
-    for (u32 i = word / LANES + 2; i <= time->now / 64 / LANES; i++)
-        m->before[i] += *(const lanes_window *)(less + LANES);
-    return later;
-}
-
 /* -- All others --------------------------------------------------------------------------------- */
 
 /* Where the time of a line is; if nobody has come near it in this span, an empty slot is made its own. */
@@ -258,9 +209,12 @@ static __attribute__((noinline)) void note_far(struct spanner *s, u32 id, u64 d)
 
 MARKS_INLINE void count(struct spanner *s, const struct rise *x, u64 d, bool samples)
 {
-    const u32 sample = samples ? s->sample : 0;
-    d <<= sample;
-    distances_count(&s->to->near, line_group(x->line, sample), d, 1ull << sample);
+    if (samples) {
+        d <<= s->sample;
+        distances_count(&s->to->near, line_group(x->line, s->sample), d, 1ull << s->sample);
+    } else {
+        s->exact[d]++;
+    }
     if (d >= s->options->far.least[0])
         note_far(s, x->id, d);
 }
@@ -278,7 +232,7 @@ MARKS_INLINE void rise(struct spanner *s, bool samples)
     for (const struct rise *x = s->rises; x < end; x++) {
         u16 *t = find(slots, span, x->line);
         if (*t) {
-            u32 d = above + remove_mark(&s->marks, &time, *t - 1u);
+            u32 d = above + span_remove(&s->marks, &time, *t - 1u);
             count(s, x, d, samples);
             soon += d < TOP + SECOND;
         } else { /* until the span is closed, the rank is where the time is */
@@ -286,7 +240,7 @@ MARKS_INLINE void rise(struct spanner *s, bool samples)
         }
         *t = IN_TOP;
         if (x->leaves != NO_LINE)
-            *find(slots, span, x->leaves) = (u16)(push_mark(&s->marks, &time) + 1);
+            *find(slots, span, x->leaves) = (u16)(span_push(&s->marks, &time) + 1);
     }
     s->to->lines.n = (size_t)(new - s->to->lines.v);
     s->time = time;
@@ -353,7 +307,16 @@ static void settle(struct spanner *s, const u64 *line, u32 n)
 {
     while (n--)
         if (line[n] != NO_LINE)
-            *find(s->slots, s->number, line[n]) = (u16)(push_mark(&s->marks, &s->time) + 1);
+            *find(s->slots, s->number, line[n]) = (u16)(span_push(&s->marks, &s->time) + 1);
+}
+
+static void count_exact(struct spanner *s)
+{
+    for (u32 d = TOP; d < s->span.n; d++)
+        if (s->exact[d]) {
+            distances_count(&s->to->near, 0, d, s->exact[d]);
+            s->exact[d] = 0;
+        }
 }
 
 /* Times become ranks. */
@@ -361,7 +324,7 @@ MARKS_INLINE void rank_lines(const struct spanner *s)
 {
     struct span_line *x = s->to->lines.v + s->span.first;
     for (; x < s->to->lines.v + s->to->lines.n; x++)
-        x->rank = before_mark(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
+        x->rank = span_before(&s->marks, ((const u16 *)s->slots)[x->rank] - 1u);
 }
 
 static void rank_plain(const struct spanner *s)
@@ -384,13 +347,14 @@ static void close_span(struct spanner *s)
     s->span.n = (u32)(to->lines.n - s->span.first);
     (s->fast ? rank_fast : rank_plain)(s);
     count_top(s);
+    count_exact(s);
     if (s->span.n)
         vec_push(&to->list, s->span);
 }
 
 static void turn_over_if_full(struct spanner *s, u32 lines)
 {
-    if (s->time.now + lines + TOP + SECOND <= TIMES)
+    if (s->time.now + lines + TOP + SECOND <= SPAN_TIMES)
         return;
     close_span(s);
     open_span(s);

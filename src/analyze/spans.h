@@ -15,7 +15,6 @@
 #include "analyze/accesses.h"
 #include "analyze/distances.h"
 #include "analyze/fars.h"
-#include "analyze/marks.h"
 #include "base/vec.h"
 #include "decode/decode.h"
 

@@ -7,6 +7,7 @@
 #define STACK_H
 
 #include "analyze/distances.h"
+#include "analyze/marks.h"
 #include "analyze/spans.h"
 #include "analyze/stamps.h"
 
