@@ -168,7 +168,7 @@ static void add(void *work, const struct events *e)
     struct seen *w = work;
     struct study *s = w->memory->study;
     enter(s, &w->busy, WRONG_work);
-    if (!w->is_open || e->continues != w->unfinished)
+    if (!w->is_open || (w->batches.n && e->continues != w->unfinished)) /* a work begins and ends anywhere */
         wrong(s, WRONG_work);
     if (e->batch->addr[1] != w->thread || e->batch->addr[2] != w->memory->number)
         wrong(s, WRONG_thread);
@@ -184,7 +184,7 @@ static void take(void *memory, void *work, u32 part)
     struct seen *w = work;
     struct study *s = m->study;
     enter(s, &s->taking[part], WRONG_overlap);
-    if (w->unfinished || w->memory != m)
+    if (w->memory != m)
         wrong(s, WRONG_work);
     for (size_t i = 0; i < w->batches.n; i++)
         if (w->batches.v[i] != s->next[m->order][part]++)
