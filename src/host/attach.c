@@ -60,6 +60,32 @@ static bool restart(struct user_regs_struct *r)
     return true;
 }
 
+/* -- Asking the kernel ---------------------------------------------------------------------------- */
+
+/* What the kernel tells of a task under this name; false if it tells nothing. */
+static bool read_status(pid_t pid, const char *name, char *value, size_t room)
+{
+    char path[64], line[256];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':') {
+            snprintf(value, room, "%s", line + strlen(name) + 1 + strspn(line + strlen(name) + 1, " \t"));
+            value[strcspn(value, "\n")] = 0;
+            found = true;
+        }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool has_ended(pid_t tid)
+{
+    char state[64];
+    return !read_status(tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X';
+}
+
 /* -- Stopping ----------------------------------------------------------------------------------- */
 
 /* Wait until it is stopped for us alone; a signal on its way is let through before. False if it has ended. */
@@ -83,8 +109,12 @@ static bool wait_for_stop(pid_t tid)
 static int stop_thread(pid_t tid, struct stopped *s)
 {
     *s = (struct stopped){.tid = tid};
-    if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
-        return errno == ESRCH ? 0 : -1;
+    if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
+        int why = errno;
+        bool gone = why == ESRCH || has_ended(tid); /* one that ends just now may not be traced */
+        errno = why;
+        return gone ? 0 : -1;
+    }
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !wait_for_stop(tid) ||
         ptrace(PTRACE_GETREGS, tid, 0, &s->regs) < 0 ||
         ptrace(PTRACE_GETSIGMASK, tid, sizeof s->mask, &s->mask) < 0)
@@ -155,24 +185,6 @@ static int stop_all(pid_t pid, struct stops *s)
 }
 
 /* -- Refusing ------------------------------------------------------------------------------------ */
-
-/* What the kernel tells of a process under this name; false if it tells nothing. */
-static bool read_status(pid_t pid, const char *name, char *value, size_t room)
-{
-    char path[64], line[256];
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof line, f))
-        if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':') {
-            snprintf(value, room, "%s", line + strlen(name) + 1 + strspn(line + strlen(name) + 1, " \t"));
-            value[strcspn(value, "\n")] = 0;
-            found = true;
-        }
-    if (f)
-        fclose(f);
-    return found;
-}
 
 static int refuse(pid_t pid, const char *why, struct err *e)
 {
