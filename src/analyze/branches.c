@@ -10,13 +10,6 @@
 static const char *const predictor_names[PREDICTORS] = {"bimodal", "gshare", "tage"};
 static const char *const thread_names[] = {"private", "shared"};
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *branches_make(void)

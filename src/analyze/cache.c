@@ -9,7 +9,7 @@
 
 enum { AGE_SHIFT = 59, AGE_NEW = 2, AGE_LIMIT = 3 };
 
-static void *zeros(size_t n, size_t size)
+static void *aligned_zeros(size_t n, size_t size)
 {
     size_t bytes = ALIGN_UP(MAX(n, 1ul) * size, 64);
     void *p = aligned_alloc(64, bytes);
@@ -21,7 +21,7 @@ static void *zeros(size_t n, size_t size)
 /* Each set draws from numbers of its own: what it does depends on no other, and is the same in every run. */
 static void seed(struct cache *c)
 {
-    c->seeds = zeros(c->sets, sizeof *c->seeds);
+    c->seeds = aligned_zeros(c->sets, sizeof *c->seeds);
     for (u64 i = 0; i < c->sets; i++)
         c->seeds[i] = (u32)(i + 1) * 0x9e3779b1u | 1;
 }
@@ -31,9 +31,9 @@ void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy)
     *c = (struct cache){.sets = sets, .ways = ways, .policy = policy};
     c->has_vectors = cache_has_vectors();
     c->is_vector = policy == POLICY_lru && ways == CACHE_VECTOR_WAYS && c->has_vectors;
-    c->lines = zeros(sets * ways, sizeof *c->lines);
+    c->lines = aligned_zeros(sets * ways, sizeof *c->lines);
     if (policy == POLICY_plru)
-        c->trees = zeros(sets, sizeof *c->trees);
+        c->trees = aligned_zeros(sets, sizeof *c->trees);
     if (policy == POLICY_random)
         seed(c);
 }

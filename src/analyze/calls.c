@@ -29,13 +29,6 @@ struct calls_work {
     struct moves moves;
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *calls_make(void)

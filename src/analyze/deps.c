@@ -49,13 +49,6 @@ struct deps_work {
     u32 left; /* parts that have yet to take it; atomic */
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(n, size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *deps_make(void)

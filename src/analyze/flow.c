@@ -14,13 +14,6 @@ struct flow_block {
 
 enum { FIRST_BLOCKS = 1024 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 void flow_init(struct flow *f, const struct unit_table *t, u32 *n_blocks)
 {
     *f = (struct flow){.table = t, .n_blocks = n_blocks};

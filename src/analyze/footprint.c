@@ -91,13 +91,6 @@ struct footprint {
     VEC(struct process_rows) processes;
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static const struct analysis_option options[] = {

@@ -61,13 +61,6 @@ struct branches_work {
     VEC(u64) executed, taken;
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- Events ------------------------------------------------------------------------------------- */
 
 void *foretold_memory(void *branches, u32 number, const struct unit_table *t)

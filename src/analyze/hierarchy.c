@@ -5,13 +5,6 @@
 
 #include <stdlib.h>
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- Cores -------------------------------------------------------------------------------------- */
 
 /* Make all caches of a core that are its own; those of all are in `shared`, which is NULL if these are to be made. */

@@ -21,13 +21,6 @@ struct listing {
     u64 n_address;
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 static void put_address(void *listing, u64 place, u64 address)
 {
     struct listing *l = listing;

@@ -21,13 +21,6 @@ struct misses_work {
     struct touches lines, pages; /* pages only if there are TLBs */
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *misses_make(void)

@@ -31,13 +31,6 @@ struct mix_work {
     u64 records;
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *mix_make(void)

@@ -46,13 +46,6 @@ struct list {
     VEC(u32) numbers; /* of a batch's references */
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- The study ---------------------------------------------------------------------------------- */
 
 static void *patterns_make(void)

@@ -84,13 +84,6 @@ struct stretch {
     u64 began, add, take, wait; /* ticks */
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- Making ------------------------------------------------------------------------------------- */
 
 static void add_lanes(struct pipeline *p, u32 analysis, u32 parts)

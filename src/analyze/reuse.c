@@ -59,13 +59,6 @@ struct reuse_work {
     struct spans spans;
 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 /* -- Options ------------------------------------------------------------------------------------ */
 
 static int set_line(struct reuse *x, const char *value, struct err *e)

@@ -11,13 +11,6 @@
 
 enum { FIRST_SLOTS = 256 };
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(n, size);
-    check(p != NULL);
-    return p;
-}
-
 void shadow_init(struct shadow *s)
 {
     *s = (struct shadow){0};

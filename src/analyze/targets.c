@@ -5,13 +5,6 @@
 
 #include <stdlib.h>
 
-static void *zeros(size_t n, size_t size)
-{
-    void *p = calloc(MAX(n, 1ul), size);
-    check(p != NULL);
-    return p;
-}
-
 void last_targets_init(struct last_targets *t, u32 size)
 {
     *t = (struct last_targets){zeros(size, sizeof *t->v), size};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growth of growable arrays. */
+/* Growth of growable arrays, and memory that is all zeros. */
 #include "base/vec.h"
 #include "base/err.h"
 
@@ -13,5 +13,12 @@ void *vec_realloc(void *v, size_t *cap, size_t need, size_t size)
     void *p = realloc(v, n * size);
     check(p != NULL);
     *cap = n;
+    return p;
+}
+
+void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(MAX(n, 1ul), size);
+    check(p != NULL);
     return p;
 }

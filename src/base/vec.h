@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A growable array: `struct { T *v; size_t n, cap; }` and four verbs. Memory exhaustion ends the
+/* A growable array: `struct { T *v; size_t n, cap; }` and its verbs; and memory that is all zeros. Memory exhaustion ends the
  * process. */
 #ifndef VEC_H
 #define VEC_H
@@ -32,5 +32,7 @@
 #define vec_fini(a)    (free((a)->v), (a)->v = NULL, (a)->n = (a)->cap = 0)
 
 void *vec_realloc(void *v, size_t *cap, size_t need, size_t size);
+/* n elements of this size, to be freed; never NULL, also where n is 0. */
+void *zeros(size_t n, size_t size);
 
 #endif
