@@ -127,6 +127,26 @@ def stages_are_told():
         require("taking works in turn" in [s[1] for s in shares], f"the stages are {rows}")
 
 
+@case
+def results_may_go_to_a_file():
+    path = WORK / "results.json"
+    path.unlink(missing_ok=True)
+    done = run("mix", "--json", "--results", path, "--", "echo", "said")
+    require(done.returncode == 0 and done.stdout == "said\n", f"status {done.returncode}, {done.stdout[:80]!r}")
+    require(json.loads(path.read_text())["total"]["instructions"] > 1000, "the file has no results")
+    done = run("mix", "--results", WORK / "none/results", "--", "echo", "said")
+    require(done.returncode == 1 and done.stdout == "" and "none/results" in done.stderr, f"a bad path: status {done.returncode}, {done.stderr}")
+
+
+@case
+def a_trace_without_references_is_said_to_be_one():
+    trace = WORK / "control.gait"
+    subprocess.run([GAIT, "record", "--events=control", "-o", trace, "--", "/bin/true"], check=True)
+    for name, says in (("cache", True), ("branches", False)):
+        done = run(name, "--json", trace)
+        require(done.returncode == 0 and ("--events=control" in done.stderr) == says, f"{name}: status {done.returncode}, {done.stderr!r}")
+
+
 # -- How it ends --------------------------------------------------------------------------------------------------------
 
 @case
