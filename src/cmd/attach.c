@@ -1,32 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* gait attach: record a process that runs already, for a while, and leave it as it was. */
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/select.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { OPT_FOR = 256, OPT_EVENTS };
+enum { OPT_EVENTS = 256 };
 static const struct option options[] = {
     {"pid", required_argument, NULL, 'p'},
     {"output", required_argument, NULL, 'o'},
-    {"for", required_argument, NULL, OPT_FOR},
     {"events", required_argument, NULL, OPT_EVENTS},
+    CHOICE_OPTIONS,
     {0},
 };
 
 static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
-
-/* Seconds, as a number with an optional s. */
-static double read_seconds(const char *s)
-{
-    char *end;
-    double x = strtod(s, &end);
-    if (end == s || (*end && !(end[0] == 's' && !end[1])) || !(x > 0))
-        die_usage("attach: --for wants a number of seconds, not %s", s);
-    return x;
-}
 
 int cmd_attach(int argc, char **argv)
 {
@@ -34,16 +23,17 @@ int cmd_attach(int argc, char **argv)
     struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
     struct run_result r;
     struct err e;
+    struct choices choices;
+    choices_init(&choices, argv[0]);
     for (int c; (c = next_option(argc, argv, "+p:o:", options)) != -1;) {
+        if (choices_option(&choices, c))
+            continue;
         switch (c) {
         case 'p':
             o.attach = (pid_t)option_number(argv[0], "pid", "the number of a process", optarg);
             break;
         case 'o':
             o.output = optarg;
-            break;
-        case OPT_FOR:
-            o.seconds = read_seconds(optarg);
             break;
         default:
             o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));
@@ -56,8 +46,10 @@ int cmd_attach(int argc, char **argv)
     snprintf(path, sizeof path, "%d.gait", o.attach);
     if (!o.output)
         o.output = path;
+    choices_apply(&choices, &o);
     if (host_run(&o, &r, &e))
         die("%s", e.text);
     report_run(&o, &r);
+    choices_fini(&choices);
     return 0;
 }

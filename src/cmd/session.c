@@ -22,6 +22,7 @@ void session_init(struct session *s, const char *command)
                           .follow = true,
                           .results = stdout,
                           .print = report_text};
+    choices_init(&s->choices, command);
 }
 
 size_t session_top(const struct session *s)
@@ -61,7 +62,7 @@ bool session_option(struct session *s, int c)
             die_usage("%s: --jobs is between 1 and %d", s->command, WORKERS);
         return true;
     }
-    return false;
+    return choices_option(&s->choices, c);
 }
 
 static void print_stats(const struct session *s)
@@ -125,6 +126,7 @@ static struct run_options options_of(const struct session *s, char **argv)
 static int run_program(struct session *s, char **argv, int (*show)(struct session *s))
 {
     struct run_options o = options_of(s, argv);
+    choices_apply(&s->choices, &o);
     struct live live = {.pipeline = s->pipeline};
     struct run_result result;
     struct err e;
@@ -132,13 +134,14 @@ static int run_program(struct session *s, char **argv, int (*show)(struct sessio
     if (!result.ran)
         die("%s", e.text);
     report_run(&o, &result);
+    bool any = choices_report(&s->choices);
     s->modules = live.modules.v;
     s->n_modules = live.modules.n;
     int status = end(s, show);
     live_fini(&live);
     if (failed)
         die("%s", e.text);
-    return status ? status : end_like(result.status);
+    return status || !any ? 1 : end_like(result.status);
 }
 
 static int read_trace(struct session *s, const char *path, int (*show)(struct session *s))
@@ -167,5 +170,6 @@ int session_run(struct session *s, int argc, char **argv, int (*show)(struct ses
         die_usage("%s: %s", s->command, e.text);
     int status = live ? run_program(s, argv + optind, show) : read_trace(s, path, show);
     pipeline_free(s->pipeline);
+    choices_fini(&s->choices);
     return status;
 }

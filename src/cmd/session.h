@@ -5,6 +5,7 @@
 
 #include "analyze/pipeline.h"
 #include "cmd/cmd.h"
+#include "cmd/select.h"
 
 #include <stdio.h>
 
@@ -19,6 +20,7 @@ struct session {
     bool follow, stats;
     FILE *results;      /* where what was found goes */
     const char *output; /* where a program's trace is to go besides; NULL: nowhere */
+    struct choices choices; /* what of the program is looked at */
     size_t top; /* 0: not given */
     void (*print)(FILE *f, const struct result *r, size_t top);
     struct pipeline *pipeline;
@@ -32,7 +34,7 @@ enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_RESULTS, OPT
     {"top", required_argument, NULL, OPT_TOP}, {"json", no_argument, NULL, OPT_JSON},         \
         {"csv", no_argument, NULL, OPT_CSV}, {"stats", no_argument, NULL, OPT_STATS},         \
         {"follow", required_argument, NULL, OPT_FOLLOW}, {"jobs", required_argument, NULL, 'j'},  \
-        {"output", required_argument, NULL, 'o'}, {"results", required_argument, NULL, OPT_RESULTS}
+        {"output", required_argument, NULL, 'o'}, {"results", required_argument, NULL, OPT_RESULTS}, CHOICE_OPTIONS
 #define SESSION_SHORTS "+j:o:"
 
 void session_init(struct session *s, const char *command);

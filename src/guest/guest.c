@@ -86,16 +86,62 @@ static void leave_if_told(struct thread *t)
         leave_for_native(t, NATIVE_told);
 }
 
+/* -- Versions ---------------------------------------------------------------------------------- */
+
+/* Where code decides, that of a quiet thread does so itself: here it can only be silenced. */
+static bool should_be_quiet(const struct thread *t)
+{
+    const struct control *c = control(t);
+    if (!t->armed)
+        return true;
+    switch (c->selection) {
+    case SELECT_places:
+        return t->quiet;
+    case SELECT_scopes:
+        return t->entered == ENTERED_NONE;
+    default:
+        return false;
+    }
+}
+
+/* The version of a thread that begins at t->pc. */
+static void choose_version(struct thread *t)
+{
+    t->armed = load_relaxed(&control(t)->open);
+    t->quiet = control(t)->selection == SELECT_places;
+    t->quiet = should_be_quiet(t);
+}
+
+/* The host has opened or closed the window, and all gates. True if the thread changed its version: t->resume is of the other one. */
+static bool follow_window(struct thread *t)
+{
+    t->armed = load_relaxed(&control(t)->open);
+    u32 quiet = should_be_quiet(t);
+    if (quiet == t->quiet)
+        return false;
+    t->quiet = quiet;
+    if (!quiet)
+        put_resumed(t);
+    return true;
+}
+
 void on_start(struct thread *t)
 {
     if (control(t)->attached)
         signal_begin_attached(t);
     else
         signal_begin_process(t);
+    choose_version(t);
     if (!new_buffer(t))
         leave_for_native(t, NATIVE_host_gone);
     release_signals(t);
     go_on(t);
+}
+
+/* t->pc, in the version that the thread runs. */
+static u64 key(const struct thread *t)
+{
+    return t->quiet ? t->pc | PC_QUIET : t->pc;
 }
 
 static u64 exit_target(const struct thread *t)
@@ -125,13 +171,16 @@ void on_gate(struct thread *t)
     leave_if_told(t);
     if (runs_by_steps(t))
         step_native(t);
+    bool changed = follow_window(t);
     set_limit(t);
+    if (changed)
+        go_on(t);
 }
 
 void on_stale(struct thread *t)
 {
     t->pc = ((const struct gate *)(uintptr_t)t->reason)->pc;
-    go_to(t, ask_range(t, REQ_code_changed, t->pc, t->regs[RSP]));
+    go_to(t, ask_range(t, REQ_code_changed, key(t), t->regs[RSP]));
 }
 
 /* Find t->pc in the index, without the host. */
@@ -140,9 +189,10 @@ static const struct index_entry *find(const struct thread *t)
     const struct index_entry *v =
         (const struct index_entry *)(const void *)(wire(t) + WIRE_INDEX_OFF);
     u32 mask = (1u << WIRE_INDEX_LOG2) - 1;
-    for (u32 i = index_hash(t->pc);; i = (i + 1) & mask) {
+    u64 wanted = key(t);
+    for (u32 i = index_hash(wanted);; i = (i + 1) & mask) {
         u64 pc = load_acquire(&v[i].pc);
-        if (!pc || pc == t->pc)
+        if (!pc || pc == wanted)
             return pc ? &v[i] : 0;
     }
 }
@@ -182,7 +232,7 @@ void go_on(struct thread *t)
     const struct index_entry *x = epoch & 1 ? 0 : find(t);
     u32 entry = x ? load_relaxed(&x->entry) : 0;
     if (!entry) {
-        go_to(t, ask(t, REQ_translate_pc, t->pc));
+        go_to(t, ask(t, REQ_translate_pc, key(t)));
         return;
     }
     t->resume = in_cache(t, entry);
@@ -220,7 +270,8 @@ static bool fill_entry(struct thread *t, bool is_return)
     u32 entry = load_relaxed(&x->entry), door = load_relaxed(is_return ? &x->landing : &x->door);
     if (!entry || !door)
         return false;
-    u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
+    u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0) +
+                                   (t->quiet ? WIRE_JUMP_PAIR : 0));
     store_relaxed(&jump[t->pc & t->jump_mask], in_cache(t, door));
     t->resume = in_cache(t, entry);
     return true;
@@ -242,7 +293,7 @@ void on_indirect(struct thread *t)
     if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
     else if (!look_up(t, false))
-        go_to(t, ask(t, REQ_translate_pc, t->pc));
+        go_to(t, ask(t, REQ_translate_pc, key(t)));
 }
 
 void on_landing(struct thread *t)
@@ -252,5 +303,5 @@ void on_landing(struct thread *t)
     /* The return slot holds a cache address: put back what the program has there. */
     *(u64 *)(uintptr_t)(t->regs[RSP] - 8) = t->pc;
     if (!look_up(t, true))
-        go_to(t, ask(t, REQ_translate_return, t->pc));
+        go_to(t, ask(t, REQ_translate_return, key(t)));
 }

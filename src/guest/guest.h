@@ -75,9 +75,16 @@ static inline bool host_is_gone(const struct thread *t)
     return load_relaxed(&control(t)->host_life) & FUTEX_OWNER_DIED;
 }
 
+/* Are there records at all, and so a record pointer? */
 static inline bool records(const struct thread *t)
 {
     return control(t)->events != EVENTS_none;
+}
+
+/* Is what this thread does now to be recorded? */
+static inline bool tells(const struct thread *t)
+{
+    return records(t) && !t->quiet;
 }
 
 static inline bool failed(const struct thread *t)
@@ -90,6 +97,8 @@ static inline bool failed(const struct thread *t)
 /* Gates leave room for a unit and a few of these, so no check is needed. */
 void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
 void put_state(struct thread *t);
+/* The same for a thread that was quiet. */
+void put_resumed(struct thread *t);
 /* One instruction ran natively; a state record must follow. */
 void put_stepped(struct thread *t, u64 pc, u64 next);
 void put_syscall(struct thread *t, u64 nr);

@@ -596,7 +596,7 @@ static _Noreturn void enter_handler(struct thread *t, const struct action *act, 
 {
     u64 slot[RECORD_signal_slots] = {sig, act->handler, t->pc, time_stamp(t)};
     u64 mask = in_force | act->mask | (act->flags & SA_NODEFER_ ? 0 : SIG_BIT(sig));
-    if (records(t))
+    if (tells(t))
         put_record(t, RECORD_signal, RECORD_signal_slots, slot);
     if (t->stack.flags & SS_AUTODISARM_) {
         t->stack.sp = t->stack.size = 0;
@@ -732,7 +732,7 @@ _Noreturn void signal_return(struct thread *t)
     t->stack.size = c.stack.flags & SS_DISABLE_ ? 0 : c.stack.size;
     t->stack.flags = c.stack.flags;
     u64 slot[RECORD_sigreturn_slots] = {t->pc, time_stamp(t)};
-    if (records(t))
+    if (tells(t))
         put_record(t, RECORD_sigreturn, RECORD_sigreturn_slots, slot);
     put_state(t);
     enter(t, c.mask, c.r.fpstate);
@@ -745,7 +745,7 @@ static void put_partial(struct thread *t)
 {
     u64 slot[RECORD_ANY_SLOTS];
     u32 n = t->partial.slots;
-    if (!records(t) || n + PARTIAL_EXTRA_SLOTS > RECORD_ANY_SLOTS)
+    if (!tells(t) || n + PARTIAL_EXTRA_SLOTS > RECORD_ANY_SLOTS)
         return;
     const u8 *p = (const u8 *)(uintptr_t)t->ptr;
     slot[0] = t->partial.unit | (u64)t->partial.insns << 32 | (u64)t->partial.refs << 48;

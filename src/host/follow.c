@@ -608,8 +608,7 @@ static void on_told(int sig)
 /* Is it time to leave a process that we are attached to? */
 static bool is_over(const struct run *r)
 {
-    double limit = r->options->seconds;
-    return r->options->attach && (told_to_leave || (limit > 0 && monotonic() - r->began > limit));
+    return r->options->attach && (told_to_leave || r->window == WINDOW_over);
 }
 
 static void let_processes_go(struct run *r)
@@ -628,7 +627,8 @@ static void let_processes_go(struct run *r)
 
 static int how_long(const struct run *r)
 {
-    return must_look(r) || r->options->attach ? LOOK_MS : -1;
+    bool waits = r->window != WINDOW_over && window_moves(r->options);
+    return must_look(r) || r->options->attach || waits ? LOOK_MS : -1;
 }
 
 /* Keyboard signals go to the program as well as to us, and it decides; unless it was there before us: then they tell us to leave. */
@@ -642,6 +642,7 @@ void follow_run(struct run *r)
     while (!r->root_ended || r->processes.n) {
         struct epoll_event ev[16];
         int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), how_long(r));
+        window_look(r);
         if (is_over(r)) {
             let_processes_go(r);
             break;

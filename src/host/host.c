@@ -127,6 +127,7 @@ static int begin_attached(struct run *r, struct err *e)
 static int run(struct run *r, struct err *e)
 {
     r->began = monotonic();
+    window_begin(r);
     seal_begin(r);
     if ((r->options->attach ? begin_attached : begin)(r, e) < 0) {
         seal_end(r);

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "decode/decode.h"
 #include "decode/trace.h"
 #include "wire/wire.h"
@@ -30,10 +31,32 @@ struct analyst {
     void (*end)(void *process, const struct trace_module *m, size_t n);
 };
 
+/* Code, and what it is to a partial trace: enum spot of translate.h. */
+struct stretch {
+    u64 start, end;
+    u32 spot;
+};
+struct stretches {
+    struct stretch *v;
+    size_t n, cap;
+};
+
+/* Somebody who says which code is recorded. */
+struct selector {
+    void *ctx;
+    enum selection kind;
+    struct stretches always; /* at these addresses, whatever is mapped there */
+    /* A file was mapped: add what is selected in it. Several threads may ask at once. NULL: everything is. */
+    void (*find)(void *ctx, const struct trace_module *m, struct stretches *found);
+};
+
 struct run_options {
     char **argv; /* the program and its arguments, NULL-terminated */
     pid_t attach; /* or a process that runs already; 0: none */
-    double seconds; /* let it go after these; 0: when a signal says so, or when it ends */
+    const struct selector *selector; /* NULL: all code is recorded */
+    double after;   /* seconds before recording begins */
+    double seconds; /* that are recorded; 0: all that are left. A process that we attached to is left then */
+    u64 max_refs;   /* recording ends when there are at least as many; 0: no limit */
     enum events_level events;
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */

@@ -203,6 +203,8 @@ static void fill_control(struct process *p)
     struct control *c = p->control = (struct control *)(p->wire + WIRE_CTL_OFF);
     c->events = p->run->options->events;
     c->jump = p->jump;
+    c->selection = select_kind(p->run->options);
+    c->open = p->run->window == WINDOW_open;
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
     c->window = 16;
@@ -228,6 +230,7 @@ void inject_thread(struct process *p, u32 block, u32 tid, const struct user_regs
     t->pc = r->rip;
     t->self = p->base + WIRE_THREAD_OFF + (u64)block * WIRE_THREAD_SIZE;
     t->app_gs = r->gs_base;
+    t->entered = ENTERED_NONE;
     t->jump_mask = translator_jump_mask(p->translator);
     t->buffer = NO_BUFFER;
     t->block = t->number = block;

@@ -113,6 +113,7 @@ static void note_module(struct process *p, const struct map *m)
                              .path = strdup(m->path)};
     check(x.build_id && x.path);
     vec_push(&p->modules, x);
+    select_module(p, &x);
 }
 
 /* Let the guest know which mappings hold code: it tells us of changes there. */
@@ -183,5 +184,6 @@ void modules_fini(struct process *p)
         free(p->modules.v[i].path);
     }
     vec_fini(&p->modules);
+    vec_fini(&p->selected);
     free(p->maps);
 }

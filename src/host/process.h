@@ -93,13 +93,20 @@ struct seal_job {
 };
 enum { SEALERS = 8 };
 
+/* When what is selected is recorded. */
+enum window { WINDOW_before, WINDOW_open, WINDOW_over };
+
 struct run {
     const struct run_options *options;
     struct run_result *result;
     struct stress stress;
     double began;
 
+    u64 refs;  /* recorded so far, where they are limited; atomic */
+
     /* The main thread's: */
+    enum window window;
+    double opened;
     VEC(struct process *) processes;
     VEC(struct execing) execing;
     VEC(struct waiting) waiting; /* to be begun when another thread's execve has failed */
@@ -173,6 +180,7 @@ struct process {
     bool thread_is_lost;
     pthread_t serve_thread;
     u32 stopping;
+    struct stretches selected; /* ascending; the serve thread's */
     struct map *maps; /* as of the last change of code; the serve thread's */
     size_t n_maps;
     pthread_mutex_t modules_lock; /* guards modules */
@@ -263,6 +271,15 @@ void serve_begin(struct process *p);
 void *serve_main(void *process);
 /* Answer a thread that asks about a fault, though all others wait. */
 void serve_fault(struct process *p, u32 block);
+
+/* select.c: which code is recorded; a module was mapped; what is at a pc, enum spot. */
+enum selection select_kind(const struct run_options *o);
+void select_module(struct process *p, const struct trace_module *m);
+u32 select_spot(void *process, u64 pc);
+/* And when; look whether the window is to open or to close, now and then; is there a need to? */
+void window_begin(struct run *r);
+void window_look(struct run *r);
+bool window_moves(const struct run_options *o);
 
 /* epoch.c: what the translator must know of the program's threads. */
 void epoch_begin(struct process *p);

@@ -288,6 +288,8 @@ void serve_begin(struct process *p)
         .jump = p->jump,
         .guest = p->guest,
         .events = p->run->options->events,
+        .selection = select_kind(p->run->options),
+        .spot = select_spot,
         .no_link = p->run->stress.nolink,
         .no_ahead = p->run->stress.noahead,
         .all_gates = p->run->stress.gates,

@@ -12,6 +12,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,4 +288,79 @@ struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 
             return (struct image_variable){x->name, start, end};
     }
     return (struct image_variable){0};
+}
+
+/* -- Selecting --------------------------------------------------------------------------------- */
+
+/* The file's offset of what the module has at an address; false if that is not in the file. */
+static bool offset_of(const struct image *m, GElf_Addr address, u64 *offset)
+{
+    size_t n;
+    if (elf_getphdrnum(m->elf, &n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr h;
+        if (!gelf_getphdr(m->elf, (int)i, &h) || h.p_type != PT_LOAD ||
+            address - m->bias - h.p_vaddr >= h.p_filesz)
+            continue;
+        *offset = address - m->bias - h.p_vaddr + h.p_offset;
+        return true;
+    }
+    return false;
+}
+
+void image_functions(struct image *m, const char *pattern, image_sight *see, void *ctx)
+{
+    if (m->trouble)
+        return;
+    if (!m->has_symbols)
+        read_symbols(m);
+    const struct symbol *last = NULL;
+    for (size_t i = 0; i < m->symbols.n; i++) {
+        const struct symbol *x = &m->symbols.v[i];
+        u64 offset;
+        if (fnmatch(pattern, x->name, 0) || (last && last->start == x->start) ||
+            !offset_of(m, x->start, &offset))
+            continue;
+        see(ctx, x->name, offset, x->end - x->start);
+        last = x;
+    }
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t n = strlen(path), k = strlen(end);
+    return n >= k && !strcmp(path + n - k, end) && (n == k || end[0] == '/' || path[n - k - 1] == '/');
+}
+
+static void see_lines(struct image *m, Dwarf_Die *unit, Dwarf_Addr bias, const char *file, u32 from,
+                      u32 to, image_sight *see, void *ctx)
+{
+    Dwarf_Lines *lines;
+    size_t n;
+    if (dwarf_getsrclines(unit, &lines, &n))
+        return;
+    for (size_t i = 0; i + 1 < n; i++) {
+        Dwarf_Line *x = dwarf_onesrcline(lines, i), *next = dwarf_onesrcline(lines, i + 1);
+        const char *path = dwarf_linesrc(x, NULL, NULL);
+        Dwarf_Addr start, end;
+        int line = 0;
+        bool is_last = false;
+        u64 offset;
+        dwarf_lineno(x, &line);
+        dwarf_lineendsequence(x, &is_last);
+        if (is_last || !path || line < 0 || (u32)line < from || (u32)line > to || !ends_with(path, file) ||
+            dwarf_lineaddr(x, &start) || dwarf_lineaddr(next, &end) || end <= start ||
+            !offset_of(m, start + bias, &offset))
+            continue;
+        see(ctx, path, offset, end - start);
+    }
+}
+
+void image_lines(struct image *m, const char *file, u32 from, u32 to, image_sight *see, void *ctx)
+{
+    Dwarf_Die *unit = NULL;
+    Dwarf_Addr bias;
+    while (!m->trouble && (unit = dwfl_module_nextcu(m->module, unit, &bias)))
+        see_lines(m, unit, bias, file, from, to, see, ctx);
 }

@@ -30,6 +30,11 @@ struct image_variable {
 /* The first variable with a byte in from .. to - 1, which count from where the file's offset is mapped: a whole file is mapped
  * at one distance from what it says, so mapped code tells where data is. */
 struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 to);
+/* Tell of all functions whose name matches a shell's pattern, one name of each: where it stands in the file, and how long it is. */
+typedef void image_sight(void *ctx, const char *name, u64 offset, u64 size);
+void image_functions(struct image *m, const char *pattern, image_sight *see, void *ctx);
+/* Tell of the code made from these lines of a source file, given by its path or the end of that. */
+void image_lines(struct image *m, const char *file, u32 from, u32 to, image_sight *see, void *ctx);
 void image_close(struct image *m);
 
 #endif

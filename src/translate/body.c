@@ -64,10 +64,10 @@ static u64 emit_stale_stub(struct builder *b, u64 entry)
     return at;
 }
 
-/* Without exit_records there is no pointer: the gate is closed when the limit is 0. */
+/* Where there is no pointer, the gate is closed when the limit is 0. */
 static void emit_gate_test(struct builder *b, u64 stub)
 {
-    if (exit_records(b)) {
+    if (exit_has_pointer(b)) {
         emit_gate_compare(b->e);
         emit_jcc(b->e, CC_A, stub);
         return;
@@ -116,7 +116,7 @@ static void emit_side_exit(struct builder *b, u32 i)
     u8 condition = condition_of(in) ^ !falls;
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_DIRECT, falls ? in->target : fall);
-    if (!exit_records(b) && !b->n_frames) {
+    if (!exit_records(b) && !b->n_frames && b->pointer == R11) {
         exit_jcc(b, condition, k);
         return;
     }
@@ -285,7 +285,7 @@ static u8 choose_pointer(const struct builder *b)
         uses += (b->insn[i].names & LIVE_REG(R11)) != 0;
     }
     for (size_t i = 0;
-         exit_records(b) && !b->t->config.stay && uses >= LEAST_USES && i < sizeof candidates; i++)
+         exit_has_pointer(b) && !b->t->config.stay && uses >= LEAST_USES && i < sizeof candidates; i++)
         if (!(named & LIVE_REG(candidates[i])))
             return candidates[i];
     return R11;
@@ -329,6 +329,9 @@ bool body_emit(struct builder *b, u32 *entry)
     }
     emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
     b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
+    version_head(b);
+    if (version_is_crossing(b))
+        return true;
     move_pointer(b);
     for (u32 i = 0; i < b->n_insns; i++) {
         if (b->is_hot)

@@ -25,6 +25,12 @@ struct guest_points {
 /* What may become of code: nothing without our being told, or anything at any moment. */
 enum code_kind { CODE_NONE, CODE_STABLE, CODE_VOLATILE };
 
+/* What is at a pc, for partial traces. */
+enum spot {
+    SPOT_SELECTED = 1, /* SELECT_places: it is recorded */
+    SPOT_HEAD = 2,     /* a selected function begins; SELECT_scopes: it is recorded with all it calls */
+};
+
 struct translate_config {
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
@@ -47,6 +53,10 @@ struct translate_config {
     u64 jump; /* where the program maps the jump tables, below 2 GB */
     struct guest_points guest;
     enum events_level events;
+    enum selection selection;
+    bool keeps_scopes; /* quiet units note where a function returns that was being recorded */
+    /* What is at pc, enum spot; asked only of SELECT_places and SELECT_scopes. */
+    u32 (*spot)(void *ctx, u64 pc);
     bool no_link;   /* stress: every exit asks */
     bool no_ahead;  /* stress: translate only what is asked for */
     bool all_gates; /* stress: no link goes behind a gate */
@@ -71,7 +81,7 @@ void translator_free(struct translator *t);
 /* How the program came to a pc: that decides which entry it needs next time. */
 enum arrival { BY_LINK, BY_JUMP, BY_RETURN };
 
-/* Return where the unit at pc starts, translating it if need be, with an entry for its kind of
+/* Return where the unit at pc (with PC_QUIET: its quiet version) starts, translating it if need be, with an entry for its kind of
  * arrival in the tables. 0 with a sentence if it cannot be translated. */
 struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arrival by,
                              struct err *e);

@@ -23,6 +23,18 @@ enum record_id {
     EXIT_ID_LIMIT = 1 << 24,
 };
 
+/* Does it state anew what the decoder carries? */
+static inline bool record_is_state(u32 id)
+{
+    return id == RECORD_state || id == RECORD_resumed || id == RECORD_entered;
+}
+
+/* Is something missing before it that was not to be recorded? */
+static inline bool record_is_gap(u32 id)
+{
+    return id == RECORD_resumed || id == RECORD_entered;
+}
+
 enum {
     RECORD_state_slots = 4,
     RECORD_syscall_slots = 3,
@@ -31,6 +43,8 @@ enum {
     RECORD_sigreturn_slots = 2,
     RECORD_stepped_slots = 3,
     RECORD_lost_slots = 2,
+    RECORD_resumed_slots = 4,
+    RECORD_entered_slots = 4,
     RECORD_ANY_SLOTS = 255,
     PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
 };
@@ -126,6 +140,8 @@ struct thread {
     u32 looking; /* it reads the index to fill the jump tables; guest writes, host reads */
     u64 known;   /* the epoch that `resume` is of; the guest's own */
     u64 lent;
+    u32 quiet, armed;
+    u64 entered;
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -217,6 +233,8 @@ struct control {
     u32 exited;    /* 256 + status, once the process has called exit_group */
     u32 leaving;   /* all threads are to go on natively */
     u32 attached;  /* the process ran before it came to us; the host has filled its threads' task_mask */
+    u32 selection; /* enum selection */
+    u32 open;      /* the window: nothing is recorded while this is 0 */
     u32 has_rseq;  /* ... or one that made it did: its library believes in restartable sequences */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
@@ -256,7 +274,18 @@ _Static_assert(BUFFER_COUNT_LIMIT <= BUFFER_RING, "all threads may hand over at 
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 
-/* The index: open addressing by app pc, written by the host, read by the guest on a jump-table
+/* What decides whether a thread's code is recorded, beside the window being open. */
+enum selection {
+    SELECT_all,     /* there are no quiet units: all of it is, always */
+    SELECT_window, /* nothing else */
+    SELECT_places, /* where the code is */
+    SELECT_scopes, /* whether a function has been called and has not returned */
+};
+
+/* Units have two versions: one records, the quiet one does not. Where a pc stands for one of them, this bit says which. */
+#define PC_QUIET (1ull << 63)
+
+/* The index: open addressing by app pc and version, written by the host, read by the guest on a jump-table
  * miss. Offsets are relative to the start of the cache; an entry is live once pc is set (stored
  * last). */
 struct index_entry {
@@ -303,6 +332,9 @@ _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
 _Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
 _Static_assert(offsetof(struct thread, lent) == T_LENT, "layout");
+_Static_assert(offsetof(struct thread, quiet) == T_QUIET, "layout");
+_Static_assert(offsetof(struct thread, armed) == T_ARMED, "layout");
+_Static_assert(offsetof(struct thread, entered) == T_ENTERED, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
