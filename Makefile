@@ -125,6 +125,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- deps tests/deps/run.py \
 	    -- analyze tests/analyze/run.py \
 	    -- attach tests/attach/run.py \
+	    -- partial tests/partial/run.py \
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
 	    -- reuse tests/reuse/run.py \
