@@ -60,6 +60,44 @@ static void add_range(struct choices *x, const char *given)
     vec_push(&x->selector.always, ((struct stretch){from, to, SPOT_SELECTED}));
 }
 
+/* B/T: how much of each period, as a share or a time, and how long a period is. */
+static struct budget read_budget(const struct choices *x, const char *given)
+{
+    static const double shortest = 1e-3;
+    char part[32];
+    const char *slash = strchr(given, '/');
+    char *end;
+    if (!slash || (size_t)(slash - given) >= sizeof part)
+        die_usage("%s: --budget wants a share or a time, and a period, such as 10%%/1s or 2ms/20ms, not %s",
+                  x->command, given);
+    memcpy(part, given, (size_t)(slash - given));
+    part[slash - given] = 0;
+    struct budget b = {.period = option_seconds(x->command, "budget", slash + 1)};
+    double share = strtod(part, &end);
+    b.seconds = end != part && !strcmp(end, "%") ? share / 100 * b.period
+                                                 : option_seconds(x->command, "budget", part);
+    if (b.period < shortest)
+        die_usage("%s: --budget=%s: a period of less than 1ms is too short to be kept", x->command, given);
+    if (!(b.seconds > 0))
+        die_usage("%s: --budget=%s leaves no time to record anything", x->command, given);
+    if (b.seconds >= b.period)
+        die_usage("%s: --budget=%s is all of the time: leave the option out", x->command, given);
+    return b;
+}
+
+static const char *const scope_names[] = {"thread", "process"};
+static const char *const policy_names[] = {[POLICY_timer] = "timer",
+                                           [POLICY_tv] = "tv",
+                                           [POLICY_tvc] = "tvc",
+                                           [POLICY_tc] = "tc"};
+
+static void set_budget(struct choices *x, const char *given)
+{
+    struct budget b = read_budget(x, given);
+    x->budget.seconds = b.seconds;
+    x->budget.period = b.period;
+}
+
 bool choices_option(struct choices *x, int c)
 {
     switch (c) {
@@ -83,6 +121,15 @@ bool choices_option(struct choices *x, int c)
         return true;
     case OPT_FOR:
         x->seconds = option_seconds(x->command, "for", optarg);
+        return true;
+    case OPT_BUDGET:
+        set_budget(x, optarg);
+        return true;
+    case OPT_BUDGET_SCOPE:
+        x->budget.is_shared = option_word("budget-scope", optarg, scope_names, ARRAY_LEN(scope_names));
+        return true;
+    case OPT_BUDGET_POLICY:
+        x->budget.policy = option_word("budget-policy", optarg, policy_names, ARRAY_LEN(policy_names));
         return true;
     case OPT_MAX_REFS:
         x->max_refs = option_number(x->command, "max-refs", "a number of references", optarg);
@@ -286,12 +333,15 @@ void choices_apply(struct choices *x, struct run_options *o)
         die_usage("%s: a --function is recorded with all it calls, other code without; with --only, "
                   "both are recorded without",
                   x->command);
-    bool is_partial = x->list.n || x->after > 0 || x->max_refs || x->seconds > 0;
+    if ((x->budget.is_shared || x->budget.policy) && !(x->budget.seconds > 0))
+        die_usage("%s: there is no --budget that --budget-scope or --budget-policy could be about", x->command);
+    bool is_partial = x->list.n || x->after > 0 || x->max_refs || x->seconds > 0 || x->budget.seconds > 0;
     if (is_partial && o->events == EVENTS_none)
         die_usage("%s: with --events=none nothing is recorded that could be selected", x->command);
     o->after = x->after;
     o->seconds = x->seconds;
     o->max_refs = x->max_refs;
+    o->budget = x->budget;
     if (!x->list.n)
         return;
     x->selector.ctx = x;

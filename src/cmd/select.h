@@ -27,6 +27,7 @@ struct choices {
     bool only; /* functions without what they call */
     double after, seconds;
     u64 max_refs;
+    struct budget budget;
     struct selector selector;
     pthread_mutex_t lock; /* guards the choices' findings, and libdw */
 };
@@ -40,12 +41,18 @@ enum {
     OPT_AFTER,
     OPT_FOR,
     OPT_MAX_REFS,
+    OPT_BUDGET,
+    OPT_BUDGET_SCOPE,
+    OPT_BUDGET_POLICY,
 };
 #define CHOICE_OPTIONS                                                                                 \
     {"function", required_argument, NULL, OPT_FUNCTION}, {"module", required_argument, NULL, OPT_MODULE},      \
         {"source", required_argument, NULL, OPT_SOURCE}, {"range", required_argument, NULL, OPT_RANGE},        \
         {"only", no_argument, NULL, OPT_ONLY}, {"after", required_argument, NULL, OPT_AFTER},                  \
-        {"for", required_argument, NULL, OPT_FOR}, {"max-refs", required_argument, NULL, OPT_MAX_REFS}
+        {"for", required_argument, NULL, OPT_FOR}, {"max-refs", required_argument, NULL, OPT_MAX_REFS},           \
+        {"budget", required_argument, NULL, OPT_BUDGET},                                               \
+        {"budget-scope", required_argument, NULL, OPT_BUDGET_SCOPE},                                   \
+        {"budget-policy", required_argument, NULL, OPT_BUDGET_POLICY}
 
 void choices_init(struct choices *x, const char *command);
 /* Is it one of these? */

@@ -102,6 +102,8 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
     case RECORD_entered:
         *p = (struct past){.rsp = walk_slot(w, i, 0), .rsp_known = true};
         return NULL;
+    case RECORD_paused:
+        return NULL;
     case RECORD_partial:
         return partial_fault(w, i, p);
     case RECORD_signal:

@@ -165,12 +165,21 @@ bool buffer_is_full(const struct thread *t)
     return t->ptr > buffer_limit(t);
 }
 
-/* A signal may arrive at any moment, and closes the gates: look for it after they are open. So may the host, when the window has
- * opened or closed. */
+bool buffer_would_wait(const struct thread *t)
+{
+    return !window_is_open(control(t), 1);
+}
+
+/* A signal may arrive at any moment, and closes the gates: look for it after they are open. So may the host, when the window opens or
+ * closes, or a period begins. */
 void set_limit(struct thread *t)
 {
-    __atomic_store_n(&t->limit, buffer_limit(t), __ATOMIC_SEQ_CST);
-    if (load_relaxed(&t->pending) || t->traced || load_relaxed(&control(t)->open) != t->armed)
+    u64 limit = t->quiet && t->is_spent ? ~0ull : buffer_limit(t), step = budget_step(t);
+    if (step < limit - MIN(t->ptr, limit))
+        limit = t->ptr + step;
+    __atomic_store_n(&t->limit, limit, __ATOMIC_SEQ_CST);
+    if (load_relaxed(&t->pending) || t->traced || load_relaxed(&control(t)->open) != t->was_open ||
+        budget_has_changed(t))
         store_relaxed(&t->limit, 0);
 }
 

@@ -268,6 +268,7 @@ enum call before_syscall(struct thread *t)
 {
     t->n_syscalls++;
     store_relaxed(&t->calling, 1);
+    budget_stop(t);
     if (seccomp_forbids(t))
         kernel(__NR_tgkill, t->pid, t->tid, SIGKILL_, 0);
     switch (t->regs[RAX]) {
@@ -399,6 +400,7 @@ void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
     store_relaxed(&t->calling, 0);
+    budget_begin(t);
     if (makes_task(nr))
         finish_task(t);
     if (is_exec(nr))

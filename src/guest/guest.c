@@ -104,24 +104,42 @@ static bool should_be_quiet(const struct thread *t)
     }
 }
 
+static void look_around(struct thread *t)
+{
+    t->was_open = load_relaxed(&control(t)->open);
+    t->armed = t->was_open && !budget_is_spent(t);
+    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
+        budget_give_up(t);
+        t->armed = false;
+    }
+}
+
 /* The version of a thread that begins at t->pc. */
 static void choose_version(struct thread *t)
 {
-    t->armed = load_relaxed(&control(t)->open);
+    t->deadline = NO_DEADLINE;
+    look_around(t);
     t->quiet = control(t)->selection == SELECT_places;
     t->quiet = should_be_quiet(t);
+    budget_begin(t);
 }
 
-/* The host has opened or closed the window, and all gates. True if the thread changed its version: t->resume is of the other one. */
+/* The host has opened or closed the window, or the budget is spent, or there is another. True if the thread changed its version:
+ * t->resume is of the other one. */
 static bool follow_window(struct thread *t)
 {
-    t->armed = load_relaxed(&control(t)->open);
+    look_around(t);
     u32 quiet = should_be_quiet(t);
-    if (quiet == t->quiet)
+    if (quiet == t->quiet) {
+        if (t->deadline == NO_DEADLINE)
+            budget_begin(t);
         return false;
+    }
     t->quiet = quiet;
-    if (!quiet)
+    if (!quiet) {
         put_resumed(t);
+        budget_begin(t);
+    }
     return true;
 }
 
@@ -152,10 +170,42 @@ static u64 exit_target(const struct thread *t)
 
 #define VSYSCALL_PAGE 0xffffffffff600000ull
 
+/* Does a thread that is here for another reason, and only then looks at its budget, change its version? */
+static bool changes_version(struct thread *t)
+{
+    if (control(t)->policy != POLICY_tc || !control(t)->budget || !follow_window(t))
+        return false;
+    set_limit(t);
+    go_on(t);
+    return true;
+}
+
 void on_exit(struct thread *t)
 {
     t->pc = exit_target(t);
+    if (changes_version(t))
+        return;
     go_to(t, ask(t, REQ_follow_exit, t->reason));
+}
+
+/* A new buffer for one that is full; false if there is no host any more. */
+static bool make_room(struct thread *t)
+{
+    if (!buffer_is_full(t) || (control(t)->budget && t->is_spent))
+        return true;
+    if (!control(t)->budget || !buffer_would_wait(t))
+        return swap_buffer(t);
+    budget_give_up(t);
+    return true;
+}
+
+/* Recording units move the pointer, so that it is above the limit at the next gate; quiet ones do not. */
+static void stop_at_next_gate(struct thread *t, const struct gate *g)
+{
+    if (g->inner == g->entry)
+        return;
+    t->resume = t->reason + (u64)(s64)g->inner;
+    store_relaxed(&t->limit, 0);
 }
 
 void on_gate(struct thread *t)
@@ -164,7 +214,7 @@ void on_gate(struct thread *t)
     t->n_gates++;
     t->pc = g->pc;
     t->resume = t->reason + (u64)(s64)g->entry;
-    if (buffer_is_full(t) && !swap_buffer(t))
+    if (!make_room(t))
         leave_for_native(t, NATIVE_host_gone);
     if (t->pending)
         deliver(t);
@@ -175,6 +225,8 @@ void on_gate(struct thread *t)
     set_limit(t);
     if (changed)
         go_on(t);
+    else if (t->quiet && control(t)->budget && control(t)->policy == POLICY_tv)
+        stop_at_next_gate(t, g);
 }
 
 void on_stale(struct thread *t)
@@ -290,6 +342,8 @@ void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
     t->pc = t->target;
+    if (changes_version(t))
+        return;
     if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
     else if (!look_up(t, false))
@@ -302,6 +356,8 @@ void on_landing(struct thread *t)
     t->pc = t->target;
     /* The return slot holds a cache address: put back what the program has there. */
     *(u64 *)(uintptr_t)(t->regs[RSP] - 8) = t->pc;
+    if (changes_version(t))
+        return;
     if (!look_up(t, true))
         go_to(t, ask(t, REQ_translate_return, key(t)));
 }

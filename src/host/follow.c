@@ -625,10 +625,17 @@ static void let_processes_go(struct run *r)
     }
 }
 
-static int how_long(const struct run *r)
+/* Until what tells us nothing is to be looked at again; negative: no limit. */
+static struct timespec how_long(const struct run *r)
 {
     bool waits = r->window != WINDOW_over && window_moves(r->options);
-    return must_look(r) || r->options->attach || waits ? LOOK_MS : -1;
+    u64 budget = budget_wait(r), limit = UINT64_MAX;
+    if (must_look(r) || r->options->attach || waits)
+        limit = LOOK_MS * 1000000ull;
+    limit = budget ? MIN(limit, budget) : limit;
+    if (limit == UINT64_MAX)
+        return (struct timespec){.tv_sec = -1};
+    return (struct timespec){(time_t)(limit / 1000000000), (long)(limit % 1000000000)};
 }
 
 /* Keyboard signals go to the program as well as to us, and it decides; unless it was there before us: then they tell us to leave. */
@@ -641,7 +648,9 @@ void follow_run(struct run *r)
     sigaction(SIGTERM, r->options->attach ? &act : NULL, &old_term);
     while (!r->root_ended || r->processes.n) {
         struct epoll_event ev[16];
-        int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), how_long(r));
+        struct timespec limit = how_long(r);
+        int n = epoll_pwait2(r->epoll, ev, ARRAY_LEN(ev), limit.tv_sec < 0 ? NULL : &limit, NULL);
+        budget_look(r);
         window_look(r);
         if (is_over(r)) {
             let_processes_go(r);

@@ -128,6 +128,7 @@ static int run(struct run *r, struct err *e)
 {
     r->began = monotonic();
     window_begin(r);
+    budget_begin(r);
     seal_begin(r);
     if ((r->options->attach ? begin_attached : begin)(r, e) < 0) {
         seal_end(r);

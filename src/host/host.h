@@ -57,6 +57,11 @@ struct run_options {
     double after;   /* seconds before recording begins */
     double seconds; /* that are recorded; 0: all that are left. A process that we attached to is left then */
     u64 max_refs;   /* recording ends when there are at least as many; 0: no limit */
+    struct budget {
+        double seconds, period; /* in each period; 0: there is no budget */
+        enum policy policy;
+        bool is_shared; /* by all threads of a process */
+    } budget;
     enum events_level events;
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */

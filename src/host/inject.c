@@ -205,9 +205,10 @@ static void fill_control(struct process *p)
     c->jump = p->jump;
     c->selection = select_kind(p->run->options);
     c->open = p->run->window == WINDOW_open;
+    budget_tell(p->run, c);
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
-    c->window = 16;
+    c->window = p->run->options->budget.seconds > 0 ? BUFFER_WINDOW_LIMIT : 16;
     c->drops = p->run->options->overflow == OVERFLOW_drop;
     p->buffer_size = c->buffer_size;
     c->threads = c->blocks = 1;

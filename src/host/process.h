@@ -115,6 +115,10 @@ struct run {
     bool detached; /* from all processes, since we were told to leave */
     bool attached_ended; /* the process that we attached to has ended, and it is known how */
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
+    struct {
+        u64 rate, began, length; /* ticks: in a second; when the present period began; how long it is */
+        u32 number;
+    } period; /* of the budget */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
     struct rlimit old_files;
@@ -280,6 +284,13 @@ u32 select_spot(void *process, u64 pc);
 void window_begin(struct run *r);
 void window_look(struct run *r);
 bool window_moves(const struct run_options *o);
+
+/* budget.c: the periods of a budget. Tell a new process of them; begin the next one when it is time. */
+void budget_begin(struct run *r);
+void budget_tell(const struct run *r, struct control *c);
+void budget_look(struct run *r);
+/* How long until the next look, in nanoseconds; 0: none is needed. */
+u64 budget_wait(const struct run *r);
 
 /* epoch.c: what the translator must know of the program's threads. */
 void epoch_begin(struct process *p);

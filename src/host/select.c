@@ -98,7 +98,8 @@ bool window_moves(const struct run_options *o)
 enum selection select_kind(const struct run_options *o)
 {
     enum selection kind = o->selector ? o->selector->kind : SELECT_all;
-    return kind == SELECT_all && window_moves(o) ? SELECT_window : kind;
+    bool moves = window_moves(o) || o->budget.seconds > 0;
+    return kind == SELECT_all && moves ? SELECT_window : kind;
 }
 
 /* A thread that sets its limit looks at `open` afterwards, so it sees this or is seen. */

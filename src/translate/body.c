@@ -41,8 +41,19 @@ static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
     const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5]: past the jmp */
     emit_bytes(c, lea, sizeof lea);
     emit_jmp(c, guest);
-    struct gate g = {.pc = b->pc, .entry = (s32)(entry - emit_here(c))};
+    s32 to_entry = (s32)(entry - emit_here(c));
+    struct gate g = {.pc = b->pc, .entry = to_entry, .inner = to_entry};
     emit_bytes(c, &g, sizeof g);
+}
+
+/* What the latest head exit's gate has behind it. */
+static void note_inner(struct builder *b)
+{
+    struct emit *c = &b->t->cold;
+    u64 gate = emit_here(c) - sizeof(struct gate);
+    s32 inner = (s32)(emit_here(b->e) - gate);
+    if (!c->full && !b->is_volatile)
+        memcpy(c->p - sizeof(struct gate) + offsetof(struct gate, inner), &inner, sizeof inner);
 }
 
 static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
@@ -87,6 +98,7 @@ static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
     emit_gate_test(b, stub);
     if (flags_are_live)
         body_restore_flags(b->e);
+    note_inner(b);
 }
 
 /* A unit's first instruction can be replaced by a jump at once, whoever is about to run it: see link_head. */

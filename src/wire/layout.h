@@ -40,7 +40,7 @@
 #define WIRE_CACHE_OFF   (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
 #define WIRE_CACHE_SIZE  0x20000000ul
 #define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
-#define WIRE_BUF_AREA    0x9000000ul
+#define WIRE_BUF_AREA    0xc000000ul
 #define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
 /* The host keeps a page of its own right before its mapping. */
 #define WIRE_NODE_ROOM 4096
@@ -78,6 +78,7 @@
 #define T_ENTERED 0x140 /* ~rsp at the head of the function that is being recorded, or one of these: */
 #define ENTERED_NONE   (1ull << 62) /* none is */
 #define ENTERED_ALWAYS (ENTERED_NONE + 1) /* a thread that such a function has made: it is recorded to its end */
+#define T_DEADLINE 0x148 /* of a budget */
 #define T_CALLS             0x1fc0 /* below this, room for FRAME_LIMIT words that nobody reads: see hot.c */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000

@@ -45,6 +45,7 @@ enum {
     RECORD_lost_slots = 2,
     RECORD_resumed_slots = 4,
     RECORD_entered_slots = 4,
+    RECORD_paused_slots = 4,
     RECORD_ANY_SLOTS = 255,
     PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
 };
@@ -142,6 +143,11 @@ struct thread {
     u64 lent;
     u32 quiet, armed;
     u64 entered;
+    u64 deadline; /* of the budget, by the time stamp counter; NO_DEADLINE while the clock stands */
+    u64 since, used; /* when the clock was started; what had been used by then, in this period */
+    u64 step_began, step_from; /* when and from where on records are measured */
+    u32 period, is_spent;
+    u32 was_open; /* the window, when the thread last looked */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -201,7 +207,7 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 
 /* A thread holds at most one buffer, and at most `window` are handed over and not yet given back:
  * so there is always a free one for a thread that may have one. */
-#define BUFFER_WINDOW_LIMIT 32
+#define BUFFER_WINDOW_LIMIT 256
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
 #define BUFFER_RING         1024
 #define CODE_RANGES         128
@@ -235,6 +241,12 @@ struct control {
     u32 attached;  /* the process ran before it came to us; the host has filled its threads' task_mask */
     u32 selection; /* enum selection */
     u32 open;      /* the window: nothing is recorded while this is 0 */
+    u32 policy;    /* enum policy, of the budget */
+    u32 shares_budget; /* one budget for all threads */
+    u32 period;    /* counts them */
+    u64 budget;    /* ticks in a period; 0: there is no budget */
+    u64 tick_rate; /* in a second */
+    u64 period_began;
     u32 has_rseq;  /* ... or one that made it did: its library believes in restartable sequences */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
@@ -282,6 +294,15 @@ enum selection {
     SELECT_scopes, /* whether a function has been called and has not returned */
 };
 
+/* When threads look whether their budget is spent, and whether there is another. */
+enum policy {
+    POLICY_timer, /* when they have recorded as much as should take half of the time that is left; the host closes the gates when there is */
+    POLICY_tv,    /* at every gate */
+    POLICY_tvc,   /* at every gate of recording units; the host closes those of quiet ones when there is */
+    POLICY_tc,    /* when they are in the guest for another reason */
+};
+#define NO_DEADLINE (~0ull)
+
 /* Units have two versions: one records, the quiet one does not. Where a pc stands for one of them, this bit says which. */
 #define PC_QUIET (1ull << 63)
 
@@ -300,7 +321,7 @@ struct index_entry {
 struct gate {
     u64 pc;
     s32 entry; /* the unit's entry, relative to this */
-    u32 pad;
+    s32 inner; /* the same behind the gate; the entry where everybody must pass that */
 };
 
 static inline u32 index_hash(u64 pc)
@@ -335,6 +356,7 @@ _Static_assert(offsetof(struct thread, lent) == T_LENT, "layout");
 _Static_assert(offsetof(struct thread, quiet) == T_QUIET, "layout");
 _Static_assert(offsetof(struct thread, armed) == T_ARMED, "layout");
 _Static_assert(offsetof(struct thread, entered) == T_ENTERED, "layout");
+_Static_assert(offsetof(struct thread, deadline) == T_DEADLINE, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
