@@ -113,6 +113,17 @@ bool choices_option(struct choices *x, int c)
     case OPT_RANGE:
         add_range(x, optarg);
         return true;
+    case OPT_TRIGGER:
+        add(x, CHOICE_trigger, optarg);
+        return true;
+    case OPT_COUNT:
+        x->count = (u32)option_number(x->command, "count", "a number of calls", optarg);
+        if (!x->count)
+            die_usage("%s: --count=0 makes no sense: the first call is 1", x->command);
+        return true;
+    case OPT_MARKS:
+        x->by_marks = true;
+        return true;
     case OPT_ONLY:
         x->only = true;
         return true;
@@ -197,7 +208,7 @@ struct finding {
     struct stretches *found;
 };
 
-/* What stands at an offset of the module's file is recorded, if this mapping has it. */
+/* What stands at an offset of the module's file is recorded, or triggers that, if this mapping has it. */
 static void select_code(struct finding *f, u64 offset, u64 size, bool is_function)
 {
     const struct trace_module *m = f->module;
@@ -205,6 +216,10 @@ static void select_code(struct finding *f, u64 offset, u64 size, bool is_functio
         return;
     u64 start = m->start + (offset - m->offset), end = MIN(start + size, m->end);
     f->choice->found = true;
+    if (f->choice->kind == CHOICE_trigger) {
+        vec_push(f->found, ((struct stretch){start, start + 1, SPOT_TELL}));
+        return;
+    }
     if (is_function)
         vec_push(f->found, ((struct stretch){start, start + 1, SPOT_HEAD}));
     if (!is_function || f->choices->only)
@@ -234,6 +249,7 @@ static void find_in(struct finding *f, struct image *image)
     struct choice *c = f->choice;
     switch (c->kind) {
     case CHOICE_function:
+    case CHOICE_trigger:
         image_functions(image, c->name, see_function, f);
         if (!c->found)
             image_functions(image, "*", see_name, c);
@@ -266,7 +282,8 @@ static void find(void *ctx, const struct trace_module *m, struct stretches *foun
 static const char *const kind_names[] = {[CHOICE_function] = "function",
                                          [CHOICE_module] = "module",
                                          [CHOICE_source] = "source",
-                                         [CHOICE_range] = "range"};
+                                         [CHOICE_range] = "range",
+                                         [CHOICE_trigger] = "trigger"};
 
 /* What is wrong with a choice that found nothing. */
 static void explain(const struct choice *c, char *text, size_t room)
@@ -321,12 +338,17 @@ static void look_at_process(struct choices *x, pid_t pid)
 
 void choices_apply(struct choices *x, struct run_options *o)
 {
-    bool scopes = false, places = false;
+    bool scopes = false, places = false, triggers = false;
     for (size_t i = 0; i < x->list.n; i++) {
-        bool scope = x->list.v[i].kind == CHOICE_function && !x->only;
+        bool trigger = x->list.v[i].kind == CHOICE_trigger, scope = x->list.v[i].kind == CHOICE_function && !x->only;
+        triggers |= trigger;
         scopes |= scope;
-        places |= !scope;
+        places |= !scope && !trigger;
     }
+    if (x->count && !triggers)
+        die_usage("%s: --count is for --trigger, and there is none", x->command);
+    if ((x->after > 0) + triggers + x->by_marks > 1)
+        die_usage("%s: --after, --trigger and --marks each say when recording begins; choose one", x->command);
     if (x->only && !x->list.n)
         die_usage("%s: --only is for --function, and there is none", x->command);
     if (scopes && places)
@@ -335,18 +357,20 @@ void choices_apply(struct choices *x, struct run_options *o)
                   x->command);
     if ((x->budget.is_shared || x->budget.policy) && !(x->budget.seconds > 0))
         die_usage("%s: there is no --budget that --budget-scope or --budget-policy could be about", x->command);
-    bool is_partial = x->list.n || x->after > 0 || x->max_refs || x->seconds > 0 || x->budget.seconds > 0;
+    bool is_partial = x->list.n || x->by_marks || x->after > 0 || x->max_refs || x->seconds > 0 || x->budget.seconds > 0;
     if (is_partial && o->events == EVENTS_none)
         die_usage("%s: with --events=none nothing is recorded that could be selected", x->command);
     o->after = x->after;
     o->seconds = x->seconds;
     o->max_refs = x->max_refs;
     o->budget = x->budget;
+    o->by_marks = x->by_marks;
+    o->trigger = triggers ? MAX(x->count, 1u) : 0;
     if (!x->list.n)
         return;
     x->selector.ctx = x;
     x->selector.find = find;
-    x->selector.kind = scopes ? SELECT_scopes : SELECT_places;
+    x->selector.kind = scopes ? SELECT_scopes : places ? SELECT_places : SELECT_all;
     o->selector = &x->selector;
     if (o->attach)
         look_at_process(x, o->attach);

@@ -10,7 +10,7 @@
 
 /* One of the things that were selected. */
 struct choice {
-    enum choice_kind { CHOICE_function, CHOICE_module, CHOICE_source, CHOICE_range } kind;
+    enum choice_kind { CHOICE_function, CHOICE_module, CHOICE_source, CHOICE_range, CHOICE_trigger } kind;
     const char *given; /* as it was */
     char *name;        /* a pattern; of a source, its file */
     u32 from, to;      /* lines */
@@ -26,6 +26,8 @@ struct choices {
     VEC(struct choice) list;
     bool only; /* functions without what they call */
     double after, seconds;
+    u32 count; /* calls of triggers */
+    bool by_marks;
     u64 max_refs;
     struct budget budget;
     struct selector selector;
@@ -41,6 +43,9 @@ enum {
     OPT_AFTER,
     OPT_FOR,
     OPT_MAX_REFS,
+    OPT_TRIGGER,
+    OPT_COUNT,
+    OPT_MARKS,
     OPT_BUDGET,
     OPT_BUDGET_SCOPE,
     OPT_BUDGET_POLICY,
@@ -50,7 +55,8 @@ enum {
         {"source", required_argument, NULL, OPT_SOURCE}, {"range", required_argument, NULL, OPT_RANGE},        \
         {"only", no_argument, NULL, OPT_ONLY}, {"after", required_argument, NULL, OPT_AFTER},                  \
         {"for", required_argument, NULL, OPT_FOR}, {"max-refs", required_argument, NULL, OPT_MAX_REFS},           \
-        {"budget", required_argument, NULL, OPT_BUDGET},                                               \
+        {"trigger", required_argument, NULL, OPT_TRIGGER}, {"count", required_argument, NULL, OPT_COUNT},      \
+        {"marks", no_argument, NULL, OPT_MARKS}, {"budget", required_argument, NULL, OPT_BUDGET},                                               \
         {"budget-scope", required_argument, NULL, OPT_BUDGET_SCOPE},                                   \
         {"budget-policy", required_argument, NULL, OPT_BUDGET_POLICY}
 

@@ -103,6 +103,7 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
         *p = (struct past){.rsp = walk_slot(w, i, 0), .rsp_known = true};
         return NULL;
     case RECORD_paused:
+    case RECORD_mark:
         return NULL;
     case RECORD_partial:
         return partial_fault(w, i, p);

@@ -229,6 +229,58 @@ void on_gate(struct thread *t)
         stop_at_next_gate(t, g);
 }
 
+/* The window opens or closes for all threads. */
+static void set_window(struct thread *t, u32 open)
+{
+    struct control *c = control(t);
+    u8 *block = wire(t) + WIRE_THREAD_OFF;
+    __atomic_store_n(&c->open, open, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++, block += WIRE_THREAD_SIZE)
+        __atomic_store_n(&((struct thread *)(void *)block)->limit, 0, __ATOMIC_SEQ_CST);
+}
+
+static void pass_mark(struct thread *t, u32 number)
+{
+    u64 slot[RECORD_mark_slots] = {number, time_stamp(t)};
+    if (control(t)->by_marks && (number == MARK_start || number == MARK_stop))
+        set_window(t, number == MARK_start);
+    else if (tells(t))
+        put_record(t, RECORD_mark, RECORD_mark_slots, slot);
+}
+
+static void pull_trigger(struct thread *t)
+{
+    struct control *c = control(t);
+    u32 left = load_relaxed(&c->countdown);
+    while (left && !__atomic_compare_exchange_n(&c->countdown, &left, left - 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        ;
+    if (left == 1)
+        set_window(t, 1);
+}
+
+/* Each is told once, whichever version it is in. */
+void on_tell(struct thread *t)
+{
+    const struct gate *g = (const struct gate *)(uintptr_t)t->reason;
+    u64 bytes = 0;
+    t->pc = g->pc;
+    t->resume = t->reason + (u64)(s64)g->inner;
+    bool is_told = t->told == t->pc;
+    t->told = 0;
+    if (is_told)
+        return;
+    if (!copy_in(&bytes, t->pc, sizeof bytes) && mark_is(bytes))
+        pass_mark(t, (u32)(bytes >> 32) - MARK_MAGIC);
+    else
+        pull_trigger(t);
+    bool changed = follow_window(t);
+    set_limit(t);
+    if (!changed)
+        return;
+    t->told = t->pc;
+    go_on(t);
+}
+
 void on_stale(struct thread *t)
 {
     t->pc = ((const struct gate *)(uintptr_t)t->reason)->pc;

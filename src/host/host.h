@@ -44,7 +44,7 @@ struct stretches {
 /* Somebody who says which code is recorded. */
 struct selector {
     void *ctx;
-    enum selection kind;
+    enum selection kind; /* SELECT_all: nothing is selected, but something is told */
     struct stretches always; /* at these addresses, whatever is mapped there */
     /* A file was mapped: add what is selected in it. Several threads may ask at once. NULL: everything is. */
     void (*find)(void *ctx, const struct trace_module *m, struct stretches *found);
@@ -55,6 +55,8 @@ struct run_options {
     pid_t attach; /* or a process that runs already; 0: none */
     const struct selector *selector; /* NULL: all code is recorded */
     double after;   /* seconds before recording begins */
+    u32 trigger;    /* or calls of functions that are SPOT_TELL; 0: not */
+    bool by_marks;  /* or the program says so itself, and when it ends */
     double seconds; /* that are recorded; 0: all that are left. A process that we attached to is left then */
     u64 max_refs;   /* recording ends when there are at least as many; 0: no limit */
     struct budget {

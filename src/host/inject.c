@@ -167,7 +167,7 @@ static int share_pages(struct process *p, struct err *e)
 /* The blob begins with a magic word, a version, and the offsets of its entry points. */
 static void place_guest(struct process *p)
 {
-    u32 head[13];
+    u32 head[14];
     size_t size = (size_t)(guest_blob_end - guest_blob);
     check(size <= WIRE_GUEST_SIZE);
     memcpy(p->wire + WIRE_GUEST_OFF, guest_blob, size);
@@ -181,9 +181,10 @@ static void place_guest(struct process *p)
                                      .indirect = at + head[7],
                                      .landing = at + head[8],
                                      .syscall = at + head[9],
-                                     .stale = at + head[10]};
-    p->call_returned = at + head[11];
-    p->remote = at + head[12];
+                                     .stale = at + head[10],
+                                     .tell = at + head[11]};
+    p->call_returned = at + head[12];
+    p->remote = at + head[13];
 }
 
 /* Where the Yama module lets a task be traced only by those it descends from, an orphan must allow it. */
@@ -205,6 +206,8 @@ static void fill_control(struct process *p)
     c->jump = p->jump;
     c->selection = select_kind(p->run->options);
     c->open = p->run->window == WINDOW_open;
+    c->by_marks = p->run->options->by_marks;
+    c->countdown = p->run->options->trigger;
     budget_tell(p->run, c);
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
@@ -296,6 +299,9 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     p->control->blocks = block + 1;
     p->control->brk = parent->control->brk;
     p->control->has_rseq = parent->control->has_rseq;
+    p->control->open = parent->control->open;
+    p->control->by_marks = parent->control->by_marks;
+    p->control->countdown = parent->control->countdown;
 }
 
 /* The signal actions that the child's maker copied for it become its own. */

@@ -34,7 +34,7 @@ static void forget(struct stretches *s, u64 start, u64 end)
 /* Sorted, and where some overlap, in pieces that do not: all that is at a pc is in one of them. */
 static void part(struct stretches *s)
 {
-    enum { KINDS = 2 };
+    enum { KINDS = 3 };
     VEC(struct edge) edges = {0};
     u32 open[KINDS] = {0};
     for (size_t i = 0; i < s->n; i++) {
@@ -82,7 +82,7 @@ u32 select_spot(void *process, u64 pc)
     }
     const struct stretch *s = from ? &p->selected.v[from - 1] : NULL;
     u32 spot = s && pc < s->end ? s->spot : 0;
-    for (size_t i = 0; i < x->always.n; i++)
+    for (size_t i = 0; x && i < x->always.n; i++)
         if (pc >= x->always.v[i].start && pc < x->always.v[i].end)
             spot |= x->always.v[i].spot;
     return spot;
@@ -92,7 +92,13 @@ u32 select_spot(void *process, u64 pc)
 
 bool window_moves(const struct run_options *o)
 {
-    return o->after > 0 || o->max_refs || (o->seconds > 0 && !o->attach);
+    return o->after > 0 || o->trigger || o->by_marks || o->max_refs || (o->seconds > 0 && !o->attach);
+}
+
+/* Does the program open it? */
+static bool is_opened_inside(const struct run_options *o)
+{
+    return o->trigger || o->by_marks;
 }
 
 enum selection select_kind(const struct run_options *o)
@@ -106,23 +112,36 @@ enum selection select_kind(const struct run_options *o)
 static void set_open(struct process *p, u32 open)
 {
     struct control *c = p->control;
+    store_relaxed(&c->by_marks, 0); /* from here on it is our business */
+    store_relaxed(&c->countdown, 0);
     __atomic_store_n(&c->open, open, __ATOMIC_SEQ_CST);
     for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++)
         __atomic_store_n(&process_thread(p, i)->limit, 0, __ATOMIC_SEQ_CST);
 }
 
+static bool is_open(const struct run *r)
+{
+    bool open = false;
+    for (size_t i = 0; i < r->processes.n; i++)
+        open |= load_relaxed(&r->processes.v[i]->control->open) != 0;
+    return open;
+}
+
+/* Where the program opens it, each process does so for itself. */
 static void move(struct run *r, enum window to)
 {
     r->window = to;
     if (to == WINDOW_open)
         r->opened = monotonic();
-    for (size_t i = 0; i < r->processes.n; i++)
+    if (to == WINDOW_open && is_opened_inside(r->options))
+        return;
+    for (size_t i = 0; i < r->processes.n && select_kind(r->options); i++)
         set_open(r->processes.v[i], to == WINDOW_open);
 }
 
 void window_begin(struct run *r)
 {
-    r->window = r->options->after > 0 ? WINDOW_before : WINDOW_open;
+    r->window = r->options->after > 0 || is_opened_inside(r->options) ? WINDOW_before : WINDOW_open;
     r->opened = monotonic();
 }
 
@@ -130,7 +149,8 @@ void window_look(struct run *r)
 {
     const struct run_options *o = r->options;
     double now = monotonic();
-    if (r->window == WINDOW_before && now - r->began >= o->after)
+    bool opens = is_opened_inside(o) ? is_open(r) : now - r->began >= o->after;
+    if (r->window == WINDOW_before && opens)
         move(r, WINDOW_open);
     bool is_long = o->seconds > 0 && now - r->opened >= o->seconds;
     bool is_full = o->max_refs && load_relaxed(&r->refs) >= o->max_refs;

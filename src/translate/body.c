@@ -34,7 +34,7 @@ void body_restore_flags(struct emit *e)
 }
 
 /* The way out to the guest, before the unit has done anything: r11 = which unit it is. */
-static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
+void body_head_exit(struct builder *b, u64 entry, u64 guest)
 {
     struct emit *c = &b->t->cold;
     emit_gs_store(c, R11, T_PTR);
@@ -47,7 +47,7 @@ static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
 }
 
 /* What the latest head exit's gate has behind it. */
-static void note_inner(struct builder *b)
+void body_note_inner(struct builder *b)
 {
     struct emit *c = &b->t->cold;
     u64 gate = emit_here(c) - sizeof(struct gate);
@@ -62,7 +62,7 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
     u64 at = emit_here(c);
     if (flags_are_live)
         body_restore_flags(c);
-    emit_head_exit(b, entry, b->t->config.guest.gate);
+    body_head_exit(b, entry, b->t->config.guest.gate);
     return at;
 }
 
@@ -71,7 +71,7 @@ static u64 emit_stale_stub(struct builder *b, u64 entry)
     struct emit *c = &b->t->cold;
     u64 at = emit_here(c);
     volatile_restore(c);
-    emit_head_exit(b, entry, b->t->config.guest.stale);
+    body_head_exit(b, entry, b->t->config.guest.stale);
     return at;
 }
 
@@ -98,7 +98,7 @@ static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
     emit_gate_test(b, stub);
     if (flags_are_live)
         body_restore_flags(b->e);
-    note_inner(b);
+    body_note_inner(b);
 }
 
 /* A unit's first instruction can be replaced by a jump at once, whoever is about to run it: see link_head. */

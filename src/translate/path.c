@@ -139,7 +139,7 @@ bool path_form(struct builder *b)
                            (unsigned long long)pc) == 0;
         }
         slots += path_slots(in);
-        if (!fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
+        if ((b->n_insns && version_tells(b, in)) || !fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
             b->next = pc;
             return true;
         }

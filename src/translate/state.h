@@ -217,6 +217,8 @@ bool numbers_hold(struct builder *b, u32 unit);
 
 /* versions.c: must a path that has begun end before this pc? */
 bool version_parts(const struct builder *b, u64 pc);
+/* Must the guest be told when a thread comes to this instruction? */
+bool version_tells(const struct builder *b, const struct insn *in);
 /* Is the unit nothing but the way to its quiet version? */
 bool version_is_crossing(const struct builder *b);
 /* Behind the gate: the way to the other version, if there is one here. */
@@ -279,7 +281,11 @@ void branch_call_stub(struct translator *t, const struct call_site *c);
  * the unit. Returns its cache offset. */
 u32 branch_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
 
-/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
+/* body.c: the way out to the guest, before the unit has done anything; then it goes on at the entry, or, once this is noted, behind
+ * what has been emitted up to there. */
+void body_head_exit(struct builder *b, u64 entry, u64 guest);
+void body_note_inner(struct builder *b);
+/* Emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
  * what it leads to must be emitted next, or exit_late_jump be called. */
 bool body_emit(struct builder *b, u32 *entry);
 /* Keep the flags in a register; what follows may change them. Put them back. */

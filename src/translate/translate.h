@@ -20,6 +20,7 @@ struct guest_points {
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
     u64 stale;    /* r11 = struct gate; the unit's bytes are not what they were */
+    u64 tell;     /* r11 = struct gate; at a mark of the program or a trigger */
 };
 
 /* What may become of code: nothing without our being told, or anything at any moment. */
@@ -28,6 +29,7 @@ enum code_kind { CODE_NONE, CODE_STABLE, CODE_VOLATILE };
 /* What is at a pc, for partial traces. */
 enum spot {
     SPOT_SELECTED = 1, /* SELECT_places: it is recorded */
+    SPOT_TELL = 4,     /* the guest wants to know when a thread comes here */
     SPOT_HEAD = 2,     /* a selected function begins; SELECT_scopes: it is recorded with all it calls */
 };
 
@@ -55,7 +57,7 @@ struct translate_config {
     enum events_level events;
     enum selection selection;
     bool keeps_scopes; /* quiet units note where a function returns that was being recorded */
-    /* What is at pc, enum spot; asked only of SELECT_places and SELECT_scopes. */
+    /* What is at pc, enum spot; asked unless all is selected. */
     u32 (*spot)(void *ctx, u64 pc);
     bool no_link;   /* stress: every exit asks */
     bool no_ahead;  /* stress: translate only what is asked for */

@@ -11,10 +11,33 @@
  * None of these touches the flags. */
 #include "translate/state.h"
 
+#include <string.h>
+
 static u32 spot_at(const struct builder *b, u64 pc)
 {
     const struct translate_config *c = &b->t->config;
-    return c->selection >= SELECT_places ? c->spot(c->ctx, pc) : 0;
+    return c->selection != SELECT_all ? c->spot(c->ctx, pc) : 0;
+}
+
+static bool is_mark(const struct insn *in)
+{
+    u64 bytes;
+    memcpy(&bytes, in->bytes, sizeof bytes);
+    return in->len == sizeof bytes && mark_is(bytes);
+}
+
+bool version_tells(const struct builder *b, const struct insn *in)
+{
+    return exit_has_pointer(b) && (is_mark(in) || spot_at(b, in->pc) & SPOT_TELL);
+}
+
+/* By way of the guest, which leads the thread back here. */
+static void emit_tell(struct builder *b)
+{
+    u64 stub = emit_here(&b->t->cold);
+    body_head_exit(b, emit_here(b->e), b->t->config.guest.tell);
+    emit_jmp(b->e, stub);
+    body_note_inner(b);
 }
 
 bool version_parts(const struct builder *b, u64 pc)
@@ -106,6 +129,8 @@ static void emit_begin(struct builder *b, bool is_head)
 void version_head(struct builder *b)
 {
     u32 spot = spot_at(b, b->pc);
+    if (version_tells(b, &b->insn[0]))
+        emit_tell(b);
     if (version_is_crossing(b)) {
         emit_gs_store_imm(b->e, 1, T_QUIET);
         emit_cross(b);

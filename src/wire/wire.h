@@ -46,6 +46,7 @@ enum {
     RECORD_resumed_slots = 4,
     RECORD_entered_slots = 4,
     RECORD_paused_slots = 4,
+    RECORD_mark_slots = 2,
     RECORD_ANY_SLOTS = 255,
     PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
 };
@@ -148,6 +149,7 @@ struct thread {
     u64 step_began, step_from; /* when and from where on records are measured */
     u32 period, is_spent;
     u32 was_open; /* the window, when the thread last looked */
+    u64 told;     /* pc of what the thread has told, and comes to once more in the other version; else 0 */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -241,6 +243,8 @@ struct control {
     u32 attached;  /* the process ran before it came to us; the host has filled its threads' task_mask */
     u32 selection; /* enum selection */
     u32 open;      /* the window: nothing is recorded while this is 0 */
+    u32 by_marks;  /* the program's marks open and close it */
+    u32 countdown; /* calls of trigger functions until it opens; 0: they do not */
     u32 policy;    /* enum policy, of the budget */
     u32 shares_budget; /* one budget for all threads */
     u32 period;    /* counts them */
@@ -316,6 +320,15 @@ struct index_entry {
     u32 landing; /* the same for returns */
     u32 pad;
 };
+
+/* A mark of the program: nop dword [rax + rax + MARK_MAGIC + its number], and these are special. See gait_mark.h. */
+#define MARK_MAGIC 0x47410000u
+enum { MARK_start = 0xfffe, MARK_stop = 0xffff };
+#define MARK_BYTES 0x00841f0fu
+static inline bool mark_is(u64 bytes)
+{
+    return (u32)bytes == MARK_BYTES && (u32)(bytes >> 32) >> 16 == MARK_MAGIC >> 16;
+}
 
 /* Behind the stub of a gate: which unit it is. */
 struct gate {

@@ -206,7 +206,7 @@ def refusals():
         run = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", GAIT, "attach", "-p", str(p.pid), "-o", "/tmp/never.gait"],
                              capture_output=True, text=True)
         require(run.returncode == 1 and "may not be traced" in run.stderr, f"another user: status {run.returncode}, {run.stderr}")
-    for options, word in ((["--for", "x"], "seconds"), (["--for", "-1"], "seconds")):
+    for options, word in ((["--for", "x"], "a time"), (["--for", "-1"], "a time")):
         run = attach(1, *options)
         require(run.returncode == 2 and word in run.stderr, f"{options}: status {run.returncode}, {run.stderr}")
 

@@ -290,6 +290,39 @@ def as_many_references_as_asked_for():
         require(n < sum(not line.startswith("I") for line in lines_of(whole)), "recording did not end")
 
 
+def marks(*options, knobs=""):
+    """A trace of marks.c: how often its functions' heads ran, and the marks."""
+    program = build("marks", HERE / "marks.c", "-g", "-static", "-no-pie", f"-I{ROOT}/include")
+    trace = recorded([program], knobs, *options)
+    out = subprocess.run([GAIT, "dump", trace], capture_output=True, text=True, check=True).stdout.splitlines()
+    names = symbols(program)
+    ran = [int(line.split()[1], 16) for line in out if " exec " in line]
+    numbers = [int(line.split()[3], 16) for line in out if " mark " in line]
+    return {name: ran.count(names[name][0]) for name in ("wanted", "unwanted")}, {n: numbers.count(n) for n in set(numbers)}
+
+
+@case
+def marks_begin_and_end_it():
+    for knobs in KNOBS if ALL else KNOBS[:3]:
+        ran, numbers = marks("--marks", knobs=knobs)
+        require(ran == {"wanted": 50, "unwanted": 0} and numbers == {7: 5000}, f"{knobs}: {ran} {numbers}")
+
+
+@case
+def marks_are_in_every_trace():
+    for knobs in ("", "hot,tinybuf"):
+        ran, numbers = marks(knobs=knobs)
+        require(ran == {"wanted": 50, "unwanted": 50} and numbers == {7: 5000, 9: 10000, 0xfffe: 50, 0xffff: 50}, f"{knobs}: {ran} {numbers}")
+
+
+@case
+def a_function_triggers_it():
+    for count, knobs in ((1, ""), (20, "hot,tinybuf"), (50, "nolink")):
+        ran, numbers = marks("--trigger=wanted", f"--count={count}", knobs=knobs)
+        left = 51 - count
+        require(ran == {"wanted": left, "unwanted": left - 1} and numbers[7] == 100 * left, f"{count} {knobs}: {ran} {numbers}")
+
+
 @case
 def calls_begin_at_what_was_selected():
     program = hard()
@@ -351,7 +384,19 @@ def what_makes_no_sense():
             (2, "nothing is recorded", ["--events=none", "--function=main"]),
             (2, "wants a time", ["--for=soon"]),
             (2, "wants a time", ["--after=-1"]),
-            (2, "record nothing", ["--max-refs=0"])):
+            (2, "record nothing", ["--max-refs=0"]),
+            (1, "did you mean middle", ["--trigger=midle"]),
+            (2, "--count is for --trigger", ["--count=3"]),
+            (2, "choose one", ["--trigger=main", "--after=1s"]),
+            (2, "leaves no time", ["--budget=0%/1s"]),
+            (2, "wants a time", ["--budget=0/1s"]),
+            (2, "all of the time", ["--budget=101%/1s"]),
+            (2, "all of the time", ["--budget=2s/1s"]),
+            (2, "too short", ["--budget=10%/0.5ms"]),
+            (2, "10%/1s", ["--budget=10%"]),
+            (2, "wants a time", ["--budget=ten/1s"]),
+            (2, "there is no --budget", ["--budget-scope=process"]),
+            (2, "timer, tv, tvc, tc", ["--budget=10%/1s", "--budget-policy=now"])):
         out = subprocess.run([GAIT, "record", *options, "-o", WORK / "none.gait", "--", program], capture_output=True, text=True)
         require(out.returncode == status and words in out.stderr, f"{options}: {out.returncode} {out.stderr}")
 
