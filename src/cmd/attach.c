@@ -6,17 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OPT_FOR = 256, OPT_EVENTS };
+enum { OPT_FOR = 256, OPT_EVENTS, OPT_WATCH };
 static const struct option options[] = {
     {"pid", required_argument, NULL, 'p'},
     {"output", required_argument, NULL, 'o'},
     {"for", required_argument, NULL, OPT_FOR},
     {"events", required_argument, NULL, OPT_EVENTS},
+    {"watch", required_argument, NULL, OPT_WATCH},
     {0},
 };
 
 static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
+
+static const char *const watch_names[] = {"none", "alloc"};
 
 /* Seconds, as a number with an optional s. */
 static double read_seconds(const char *s)
@@ -44,6 +47,9 @@ int cmd_attach(int argc, char **argv)
             break;
         case OPT_FOR:
             o.seconds = read_seconds(optarg);
+            break;
+        case OPT_WATCH:
+            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
             break;
         default:
             o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));

@@ -39,6 +39,7 @@ struct run_options {
     enum overflow overflow; /* what a thread does whose records nobody takes */
     const char *output;     /* for SINK_file */
     const struct analyst *analyst; /* NULL: none */
+    bool watch;             /* tell of what is allocated and freed */
     bool follow;            /* trace the processes it makes, too */
 };
 

@@ -142,6 +142,7 @@ void modules_note(struct process *p)
         if (p->maps[i].perms[2] == 'x' && !is_ours(p, &p->maps[i]))
             note_module(p, &p->maps[i]);
     pthread_mutex_unlock(&p->modules_lock);
+    watching_note(p);
 }
 
 const struct map *maps_find(const struct process *p, u64 address)
