@@ -178,6 +178,7 @@ struct process {
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
     size_t modules_written; /* the drain's */
+    struct trace_mapped mapped; /* for the analyst */
     VEC(struct track) tracks;
     VEC(struct sharer) sharers;
 
@@ -337,6 +338,8 @@ void modules_note(struct process *p);
 void watching_note(struct process *p);
 /* Write those noted since the last call; by the drain, with the writer's lock held. */
 int modules_write(struct process *p, struct err *e);
+/* The same for whoever else wants them. */
+const struct trace_mapped *modules_mapped(struct process *p);
 void modules_fini(struct process *p);
 
 #endif
