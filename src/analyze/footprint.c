@@ -67,17 +67,11 @@ struct row {
     u64 new, again[LEVELS];
 };
 
-/* Touched, when little was known of it. */
-struct unnamed {
-    u64 address;
-    u32 number;
-};
-
 struct counted {
     struct stamps stamps; /* of each the interval of its last touch + 1 */
     VEC(struct row) rows;
     VEC(u64) by; /* how many were touched first as part of which variable, by number */
-    VEC(struct unnamed) unnamed;
+    VEC(u64) unnamed; /* touched, when little was known of it: addresses */
 };
 
 struct footprint_memory {
@@ -326,7 +320,7 @@ static void name(struct counted *c, struct variable_part *v, const struct touche
     variables_until_insn(v, at);
     const u32 number = variables_at(v, t->address, t->ref);
     if (variables_is_vague(v, number)) {
-        vec_push(&c->unnamed, ((struct unnamed){t->address, number}));
+        vec_push(&c->unnamed, t->address);
         return;
     }
     vec_reach(&c->by, number);
@@ -336,7 +330,7 @@ static void name(struct counted *c, struct variable_part *v, const struct touche
 static void name_late(struct counted *c, struct variable_part *v)
 {
     for (size_t i = 0; i < c->unnamed.n; i++) {
-        const u32 number = variables_late(v, c->unnamed.v[i].address, c->unnamed.v[i].number);
+        const u32 number = variables_late(v, c->unnamed.v[i]);
         vec_reach(&c->by, number);
         c->by.v[number]++;
     }

@@ -18,10 +18,11 @@ static void add_number(struct lent_line *x, u32 number)
 static void find_names(struct lent_line *x, struct variable_part *p, u64 length)
 {
     const u64 start = (x->line & LINE_NUMBER) * length;
-    for (u64 at = start, end; at < start + length; at = end) {
-        const u32 number = variables_stretch(p, at, &end);
-        if (!variables_is_vague(p, number))
-            add_number(x, number);
+    for (u64 at = start; at < start + length;) {
+        const struct variable_stretch s = variables_stretch(p, at, VARIABLE_NO_REF);
+        if (!variables_is_vague(p, s.number))
+            add_number(x, s.number);
+        at = s.end;
     }
 }
 
@@ -47,7 +48,7 @@ void lent_name_late(struct lent *l, u32 process, struct variable_part *p, u64 le
         if (x->n || x->line >> 44 != process + 1)
             continue;
         for (u64 at = start; at < start + length; at += 8)
-            add_number(x, variables_late(p, at, VARIABLE_OTHER));
+            add_number(x, variables_late(p, at));
     }
 }
 

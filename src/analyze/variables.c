@@ -87,7 +87,8 @@ struct variable_part {
     struct cached sites[SITES]; /* of calls */
     struct cached places[PLACES];
     u64 heap, heap_end; /* between these is what brk gave */
-    bool has_heap;      /* somebody asked for something there */
+    bool has_heap;      /* somebody asked for something there, to the end */
+    u64 changes;        /* of what is allocated */
     VEC(struct sizes) sizes; /* by number */
 };
 
@@ -303,13 +304,14 @@ static struct cached *cached(struct cached *in, u32 n, u64 a, u64 b)
     return c;
 }
 
-/* What a file has at an address, and where that ends. */
-static u32 static_at(struct variable_part *p, u64 address, u64 *end)
+/* What a file has at an address. */
+static struct variable_stretch static_at(struct variable_part *p, u64 address)
 {
     const struct span *s = span_at(p, address);
     struct variables *v = p->memory->variables;
+    struct variable_stretch r = {VARIABLE_OTHER, address, address + 1};
     if (!s)
-        return VARIABLE_OTHER;
+        return r;
     struct variable_file *f = s->file;
     const struct image_data *d = data_of(v, f);
     const s64 datum = d ? data_find(d, address - s->base) : -1;
@@ -320,15 +322,15 @@ static u32 static_at(struct variable_part *p, u64 address, u64 *end)
             file->number = number_of_text(v, KIND_section, source_name(f->path)) + 1;
             pthread_mutex_unlock(&v->lock);
         }
-        return file->number - 1;
+        r.number = file->number - 1;
+        return r;
     }
     const struct datum *x = data_get(d, (u32)datum);
-    u64 left, place = data_place(d, (u32)datum, address - s->base - x->start, &left);
-    *end = MIN(address + left, x->end + s->base);
+    u64 before, behind, place = data_place(d, (u32)datum, address - s->base - x->start, &before, &behind);
     struct cached *c = cached(p->places, PLACES, (u64)f->number << 32 | (u32)datum, place);
     if (!c->number)
         c->number = number_of_datum(v, f->number, d, (u32)datum, place) + 1;
-    return c->number - 1;
+    return (struct variable_stretch){c->number - 1, address - before, MIN(address + behind, x->end + s->base)};
 }
 
 /* -- Blocks ------------------------------------------------------------------------------------- */
@@ -403,9 +405,11 @@ static void see(struct variable_part *p, const struct sighting *s)
         if (!p->heap)
             p->heap = s->value[0];
         p->heap_end = s->value[0];
+        p->changes++;
         return;
     }
     const struct allocation x = allocating_see(&p->threads.v[p->thread].allocating, s);
+    p->changes += x.kind != ALLOCATION_none;
     if (x.kind == ALLOCATION_block || x.kind == ALLOCATION_mapping)
         allocate(p, &x);
     else if (x.kind == ALLOCATION_free)
@@ -546,27 +550,38 @@ static const struct block *block_at(struct variable_part *p, u64 address)
     return b || p->threads.n == 1 ? b : blocks_find(&p->ever, address);
 }
 
-u32 variables_stretch(struct variable_part *p, u64 address, u64 *end)
+static struct variable_stretch stretch_at(struct variable_part *p, u64 address)
 {
     const struct block *b = block_at(p, address);
-    *end = address + 1;
-    if (b && !b->is_mapping) {
-        *end = b->end;
-        return b->id;
-    }
-    u32 number = static_at(p, address, end);
-    if (number != VARIABLE_OTHER)
-        return number;
+    if (b && !b->is_mapping)
+        return (struct variable_stretch){b->id, b->start, b->end};
+    struct variable_stretch r = static_at(p, address);
+    if (r.number != VARIABLE_OTHER)
+        return r;
     const struct variable_thread *t = stack_at(p, address);
     if (t && (!b || (t->top >= b->start && t->top < b->end)))
-        return number_of_stack(p, t);
-    if (b) {
-        *end = b->end;
-        return b->id;
-    }
-    const bool is_heap = address >= p->heap && address < p->heap_end;
-    p->has_heap |= is_heap;
-    return is_heap ? number_of_heap(p) : VARIABLE_OTHER;
+        r.number = number_of_stack(p, t);
+    else if (b)
+        r = (struct variable_stretch){b->id, b->start, b->end};
+    else if (address >= p->heap && address < p->heap_end)
+        r.number = number_of_heap(p);
+    return r;
+}
+
+struct variable_stretch variables_stretch(struct variable_part *p, u64 address, u32 ref)
+{
+    const u32 local = ref == VARIABLE_NO_REF ? 1 : number_of_ref(p, ref);
+    return local > 1 ? (struct variable_stretch){local - 2, 0, UINT64_MAX} : stretch_at(p, address);
+}
+
+u32 variables_at(struct variable_part *p, u64 address, u32 ref)
+{
+    return variables_stretch(p, address, ref).number;
+}
+
+u64 variables_change(const struct variable_part *p)
+{
+    return p->changes;
 }
 
 bool variables_is_vague(struct variable_part *p, u32 number)
@@ -574,17 +589,12 @@ bool variables_is_vague(struct variable_part *p, u32 number)
     return number == VARIABLE_OTHER || number == number_of_heap(p);
 }
 
-u32 variables_late(struct variable_part *p, u64 address, u32 number)
+u32 variables_late(struct variable_part *p, u64 address)
 {
-    const struct block *b = blocks_find(&p->ever, address);
-    return b ? b->id : number;
-}
-
-u32 variables_at(struct variable_part *p, u64 address, u32 ref)
-{
-    u64 end;
-    const u32 local = ref == VARIABLE_NO_REF ? 1 : number_of_ref(p, ref);
-    return local > 1 ? local - 2 : variables_stretch(p, address, &end);
+    const struct block *b = p->threads.n > 1 ? blocks_find(&p->ever, address) : NULL;
+    const u32 number = b ? b->id : stretch_at(p, address).number;
+    p->has_heap |= number == number_of_heap(p);
+    return number;
 }
 
 void variables_until(struct variable_part *p, u64 ref)

@@ -59,13 +59,19 @@ void variables_until(struct variable_part *p, u64 ref);
 void variables_until_insn(struct variable_part *p, u64 insn);
 /* The number of what is at an address now; ref: which one of the table asks for it, or VARIABLE_NO_REF. */
 u32 variables_at(struct variable_part *p, u64 address, u32 ref);
-/* ... and where that ends, if it is not known to be on the stack; it may go on behind that. */
-u32 variables_stretch(struct variable_part *p, u64 address, u64 *end);
+/* ... and from where to where it reaches, or at least it does; of what is known to be on the stack by the reference, anywhere. */
+struct variable_stretch {
+    u32 number;
+    u64 start, end;
+};
+struct variable_stretch variables_stretch(struct variable_part *p, u64 address, u32 ref);
+/* It holds as long as this stays the same. */
+u64 variables_change(const struct variable_part *p);
 void variables_taken(struct variable_part *p);
 /* The works of several threads do not come quite in the order of time. So what is allocated may be seen later than it is used: if a number says little, one may ask
  * again when all works were taken, in `end`, for what was there last. */
 bool variables_is_vague(struct variable_part *p, u32 number);
-u32 variables_late(struct variable_part *p, u64 address, u32 number);
+u32 variables_late(struct variable_part *p, u64 address);
 struct variable_part *variables_part(struct variable_memory *m, u32 part);
 
 #endif

@@ -44,6 +44,24 @@ static const char *keep(struct image_data *d, const char *text)
     return memcpy(arena_alloc(&d->texts, n), text, n);
 }
 
+static int by_die(const void *a, const void *b)
+{
+    const struct declared *x = a, *y = b;
+    return x->die < y->die ? -1 : x->die > y->die;
+}
+
+/* What is defined apart from its declaration has the scope of that. */
+static const char *scope_of(const struct image_data *d, Dwarf_Die *die, const char *otherwise)
+{
+    Dwarf_Attribute a;
+    Dwarf_Die declaration;
+    if (!d->declared.n || !dwarf_attr(die, DW_AT_specification, &a) || !dwarf_formref_die(&a, &declaration))
+        return otherwise;
+    const struct declared wanted = {.die = declaration.addr};
+    const struct declared *x = bsearch(&wanted, d->declared.v, d->declared.n, sizeof wanted, by_die);
+    return x ? x->scope : otherwise;
+}
+
 static void add_variable(struct image_data *d, Dwarf_Die *die, const char *scope)
 {
     char text[NAME_ROOM];
@@ -53,6 +71,7 @@ static void add_variable(struct image_data *d, Dwarf_Die *die, const char *scope
     int line = 0;
     if (!name || !static_address(die, &address) || !layout_type(die, &type))
         return;
+    scope = scope_of(d, die, scope);
     struct datum x = {.start = own_address(d, address), .layout = layout_of(&d->layouts, &type) + 1};
     const struct layout *l = &d->layouts.v.v[x.layout - 1];
     snprintf(text, sizeof text, "%s%s%s", scope, scope[0] ? "::" : "", name);
@@ -73,12 +92,17 @@ static void add_children(struct image_data *d, Dwarf_Die *of, const char *scope,
     for (int r = dwarf_child(of, &child); r == 0; r = dwarf_siblingof(&child, &child)) {
         char inner[NAME_ROOM];
         const int tag = dwarf_tag(&child);
-        const char *name = tag == DW_TAG_namespace || tag == DW_TAG_subprogram ? name_of(&child) : NULL;
-        snprintf(inner, sizeof inner, "%s%s%s", scope, scope[0] && name ? "::" : "", name ? name : "");
-        if (tag == DW_TAG_variable)
+        const bool is_class = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+        const bool has_name = is_class || tag == DW_TAG_namespace || tag == DW_TAG_subprogram;
+        const char *name = has_name ? name_of(&child) : NULL;
+        if ((tag == DW_TAG_variable || tag == DW_TAG_member) && scope[0] && dwarf_hasattr(&child, DW_AT_declaration))
+            vec_push(&d->declared, ((struct declared){child.addr, scope}));
+        else if (tag == DW_TAG_variable)
             add_variable(d, &child, scope);
-        else if (tag == DW_TAG_namespace || tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block)
-            add_children(d, &child, inner, depth + 1);
+        if (!has_name && tag != DW_TAG_lexical_block)
+            continue;
+        snprintf(inner, sizeof inner, "%s%s%s", scope, scope[0] && name ? "::" : "", name ? name : "");
+        add_children(d, &child, is_class || tag == DW_TAG_namespace ? keep(d, inner) : inner, depth + 1);
     }
 }
 
@@ -87,8 +111,10 @@ static void add_units(struct image_data *d)
     Dwarf_Addr bias;
     for (Dwarf_Die *cu = NULL; (cu = dwfl_module_nextcu(d->image->module, cu, &bias));) {
         d->dwarf_bias = bias;
+        d->declared.n = 0; /* they come in the order of the DIEs, and before what they declare */
         add_children(d, cu, "", 0);
     }
+    vec_fini(&d->declared);
 }
 
 /* -- Symbols and sections ---------------------------------------------------------------------- */
@@ -222,12 +248,13 @@ const struct datum *data_get(const struct image_data *d, u32 number)
     return number < d->v.n ? &d->v.v[number] : &d->sections.v[number - d->v.n];
 }
 
-u64 data_place(const struct image_data *d, u32 number, u64 offset, u64 *left)
+u64 data_place(const struct image_data *d, u32 number, u64 offset, u64 *before, u64 *behind)
 {
     const struct datum *x = data_get(d, number);
     if (x->layout)
-        return layout_place(&d->layouts, x->layout - 1, offset, left);
-    *left = x->end - x->start - offset;
+        return layout_place(&d->layouts, x->layout - 1, offset, before, behind);
+    *before = offset;
+    *behind = x->end - x->start - offset;
     return 0;
 }
 

@@ -26,8 +26,9 @@ struct image_data *image_data(struct image *m);
 /* The variable at an address: its number, or -1. */
 s64 data_find(const struct image_data *d, u64 address);
 const struct datum *data_get(const struct image_data *d, u32 number);
-/* The place of an offset in it: the offset of the first element's of all arrays around it; and how many bytes from there on are in it. */
-u64 data_place(const struct image_data *d, u32 number, u64 offset, u64 *left);
+/* The place of an offset in it: the offset of the first element's of all arrays around it; *before, *behind: how many
+ * bytes of it are before the offset, and from there on. */
+u64 data_place(const struct image_data *d, u32 number, u64 offset, u64 *before, u64 *behind);
 /* What a place is called, and of which type it is (NULL: not known), cut to the room there is. */
 const char *data_name(const struct image_data *d, u32 number, u64 place, char *text, size_t room);
 

@@ -262,7 +262,7 @@ static const struct member *member_at(const struct layouts *l, const struct layo
     return NULL;
 }
 
-u64 layout_place(const struct layouts *l, u32 layout, u64 offset, u64 *left)
+u64 layout_place(const struct layouts *l, u32 layout, u64 offset, u64 *before, u64 *behind)
 {
     u64 place = 0;
     for (u32 depth = 0; depth < NESTING; depth++) {
@@ -278,11 +278,13 @@ u64 layout_place(const struct layouts *l, u32 layout, u64 offset, u64 *left)
         } else if (x->n) { /* behind a member there may be room that is nobody's */
             break;
         } else {
-            *left = x->size > offset ? x->size - offset : 1;
+            *before = offset;
+            *behind = x->size > offset ? x->size - offset : 1;
             return place;
         }
     }
-    *left = 1;
+    *before = 0;
+    *behind = 1;
     return place + offset;
 }
 

@@ -38,8 +38,8 @@ struct layouts {
 u32 layout_of(struct layouts *l, Dwarf_Die *type);
 /* The type of a variable, a member or another type; false if it has none. */
 bool layout_type(Dwarf_Die *of, Dwarf_Die *type);
-/* The place of an offset in a variable of this type, and how many bytes from there on are in it. */
-u64 layout_place(const struct layouts *l, u32 layout, u64 offset, u64 *left);
+/* The place of an offset in a variable of this type; *before, *behind: how many bytes of it are before the offset, and from there on. */
+u64 layout_place(const struct layouts *l, u32 layout, u64 offset, u64 *before, u64 *behind);
 /* Append what a place in it is called; the type of that. */
 const char *layout_name(const struct layouts *l, u32 layout, u64 place, char *text, size_t room);
 void layouts_fini(struct layouts *l);

@@ -78,7 +78,7 @@ static bool find_in(struct image_data *d, Dwarf_Die *scope, u64 pc, s64 offset, 
         if (!name || offset < start || (u64)(offset - start) >= size)
             continue;
         snprintf(text, room, "%s::%s", function, name);
-        u64 left, place = layout_place(&d->of_locals, layout, (u64)(offset - start), &left);
+        u64 before, behind, place = layout_place(&d->of_locals, layout, (u64)(offset - start), &before, &behind);
         layout_name(&d->of_locals, layout, place, text, room);
         return true;
     }
