@@ -11,13 +11,14 @@
 
 void sightings_open(struct sightings *s)
 {
-    s->v.n = 0;
-    s->refs = s->insns = s->rsp = s->fs = 0;
+    s->v.n = s->records.n = 0;
+    s->refs = s->insns = s->rsp = 0;
 }
 
 void sightings_fini(struct sightings *s)
 {
     vec_fini(&s->v);
+    vec_fini(&s->records);
     vec_fini(&s->units);
 }
 
@@ -78,7 +79,7 @@ static void see_record(struct sightings *s, const struct events *e, u32 i, const
     }
 }
 
-static void see_guest_record(struct sightings *s, const struct events *e, u32 i)
+static void see_guest_record(struct sightings *s, const struct events *e, u32 i, struct carried *now)
 {
     u64 value[3];
     memcpy(value, e->records + e->batch->record_at[i] + RECORD_SLOTS_AT, 16);
@@ -87,29 +88,46 @@ static void see_guest_record(struct sightings *s, const struct events *e, u32 i)
                                            .insns = s->insns,
                                            .kind = SIGHTING_brk,
                                            .value = {value[1]}}));
-    if (e->batch->exit[i] == RECORD_state && !s->rsp) {
-        s->rsp = value[0];
-        s->fs = value[1];
-    }
+    if (e->batch->exit[i] != RECORD_state)
+        return;
+    now->rsp = value[0];
+    s->rsp = s->rsp ? s->rsp : value[0];
+}
+
+/* The stack pointer behind record i. */
+static u64 carry(const struct events *e, u32 i, struct carried *c, const struct ran *r)
+{
+    u32 n;
+    const u8 *slots = slots_of(e, i, r->partial, &n);
+    if (!r->partial)
+        return carried_rsp(c, &e->table->exits.v[e->batch->exit[i] - FIRST_EXIT_ID], slots);
+    u64 rsp;
+    memcpy(&rsp, slots + 8 * (size_t)n, 8);
+    return rsp;
 }
 
 void sightings_add(struct sightings *s, const struct events *e)
 {
     const struct batch *b = e->batch;
-    if (!s->rsp && b->carried.known) {
+    struct carried now = b->carried;
+    if (!s->rsp && b->carried.known)
         s->rsp = b->carried.rsp;
-        s->fs = b->carried.fs;
-    }
     for (u32 i = 0; i < b->n_records; i++) {
         const bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == b->n_records;
         struct ran r;
         if (b->exit[i] == RECORD_syscall || b->exit[i] == RECORD_state)
-            see_guest_record(s, e, i);
+            see_guest_record(s, e, i, &now);
         if (!events_ran(e, i, &r))
             continue;
+        if (b->first[i] < b->first[i + 1])
+            vec_push(&s->records,
+                     ((struct beginning){(u32)s->refs + b->first[i], (u32)s->insns, now.rsp}));
         if (has_watches(s, e->table, r.unit))
             see_record(s, e, i, &r, begun ? e->shown : 0, goes_on ? MIN(events_shown(e), r.insns) : r.insns);
-        s->insns += goes_on ? 0 : r.insns;
+        if (goes_on)
+            break;
+        s->insns += r.insns;
+        now.rsp = carry(e, i, &now, &r);
     }
     s->refs += b->n_refs;
 }

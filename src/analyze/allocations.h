@@ -16,11 +16,18 @@ struct sighting {
 };
 enum { SIGHTING_brk = 255 };
 
+/* Where a record begins in a work, and with which stack pointer. */
+struct beginning {
+    u32 refs, insns;
+    u64 rsp;
+};
+
 /* Those of a work. */
 struct sightings {
     VEC(struct sighting) v;
+    VEC(struct beginning) records;
     u64 refs, insns; /* of the work so far */
-    u64 rsp, fs;     /* of the thread, when the work begins; 0: not known */
+    u64 rsp;         /* of the thread, when the work begins; 0: not known */
     VEC(u8) units;   /* of the table: 1 it has watched instructions, 2 it has none, 0 not looked at */
 };
 

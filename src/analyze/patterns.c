@@ -278,8 +278,10 @@ static void aim(const struct list *l, struct aims *a, struct variable_part *v, u
 {
     for (size_t i = 0; i < l->groups.n; i++) {
         const struct group *g = &l->groups.v[i];
-        for (u32 k = g->first; g->number % parts == part && k < g->first + g->n; k++)
+        for (u32 k = g->first; g->number % parts == part && k < g->first + g->n; k++) {
+            variables_until(v, l->place.v[k]);
             aims_put(a, v, g->number, g->ref, l->address.v[k]);
+        }
     }
 }
 

@@ -73,6 +73,12 @@ struct cached {
     u32 number; /* + 1; 0: free */
 };
 
+/* Of a reference: where the frame of its function is, from the stack pointer at the beginning of its unit. */
+struct ref_frame {
+    bool is_known, has_cfa;
+    s64 more;
+};
+
 struct variable_part {
     struct variable_memory *memory;
     struct blocks blocks;
@@ -81,9 +87,12 @@ struct variable_part {
     size_t thread; /* whose work is being taken */
     const struct sightings *work;
     size_t next; /* of its sightings */
+    u64 now;     /* the reference or instruction of it that was asked for last */
+    bool by_insns;
     VEC(struct span) spans; /* in the order of time */
     size_t n_modules;
     VEC(u32) refs;              /* of the table: 0 not looked at, 1 it is not known to be on the stack, else number + 2 */
+    VEC(struct ref_frame) frames;
     struct cached sites[SITES]; /* of calls */
     struct cached places[PLACES];
     u64 heap, heap_end; /* between these is what brk gave */
@@ -456,6 +465,20 @@ static bool operand_of(const struct unit_table *t, u32 ref, struct access *opera
     return true;
 }
 
+static struct image_place place_of(const struct span *s, u64 pc)
+{
+    return s->file->is_known ? image_place(s->file->image, pc - s->base) : (struct image_place){0};
+}
+
+static void print_frame(const struct span *s, u64 pc, char *text)
+{
+    const struct image_place at = place_of(s, pc);
+    if (at.function)
+        snprintf(text, TEXT_ROOM, "stack of %s", at.function);
+    else
+        snprintf(text, TEXT_ROOM, "stack of code in %s", source_name(s->file->path));
+}
+
 /* With the lock: what an instruction reaches with an offset from a register; false if that is not known to be on the stack. */
 static bool print_local(const struct span *s, u64 pc, const struct access *operand, char *text)
 {
@@ -466,13 +489,10 @@ static bool print_local(const struct span *s, u64 pc, const struct access *opera
     const u8 reg = operand->base == RSP ? 7 : 6; /* as DWARF counts */
     if (reg == 6 && (!framed || frame.reg != reg))
         return false;
-    if (framed && frame.reg == reg && data_local(d, pc - s->base, operand->disp - frame.offset, text, TEXT_ROOM))
-        return true;
-    const struct image_place at = f->is_known ? image_place(f->image, pc - s->base) : (struct image_place){0};
-    if (at.function)
-        snprintf(text, TEXT_ROOM, "stack of %s", at.function);
-    else
-        snprintf(text, TEXT_ROOM, "stack of code in %s", source_name(f->path));
+    s64 start, end;
+    if (!framed || frame.reg != reg ||
+        !data_local(d, pc - s->base, operand->disp - frame.offset, text, TEXT_ROOM, &start, &end))
+        print_frame(s, pc, text);
     return true;
 }
 
@@ -501,6 +521,95 @@ static u32 number_of_ref(struct variable_part *p, u32 ref)
     if (!p->refs.v[ref])
         p->refs.v[ref] = look_at_ref(p, ref);
     return p->refs.v[ref];
+}
+
+/* How far an instruction moves the stack pointer; false if that is not known. */
+static bool stack_step(const struct insn *in, s64 *step)
+{
+    const ZydisDecodedOperand *o = in->op;
+    *step = insn_stack_step(in);
+    if (*step || !(in->changes & LIVE_REG(RSP)))
+        return true;
+    if (o[0].type != ZYDIS_OPERAND_TYPE_REGISTER || o[0].size != 64 || insn_gpr(o[0].reg.value) != RSP)
+        return false;
+    switch (in->z.mnemonic) {
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+        *step = in->z.mnemonic == ZYDIS_MNEMONIC_ADD ? o[1].imm.value.s : -o[1].imm.value.s;
+        return o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    case ZYDIS_MNEMONIC_LEA:
+        *step = o[1].mem.disp.value;
+        return insn_gpr(o[1].mem.base) == RSP && o[1].mem.index == ZYDIS_REGISTER_NONE;
+    default:
+        return false;
+    }
+}
+
+/* How much more the CFA of the function that makes a reference is than the stack pointer at the beginning of its unit; false if that is not known. */
+static bool look_at_frame(struct variable_part *p, u32 ref, s64 *more)
+{
+    const struct unit_table *t = p->memory->table;
+    const struct unit *u = unit_of(t, ref);
+    struct image_frame frame;
+    struct insn in;
+    s64 moved = 0, step;
+    for (u32 i = 0; i < t->refs.v[ref].insn; i++) {
+        const struct unit_insn *x = &t->insns.v[u->insn0 + i];
+        if (!insn_decode(&in, x->pc, t->code.v + x->bytes, x->len) || !stack_step(&in, &step))
+            return false;
+        moved += step;
+    }
+    const u64 pc = t->insns.v[u->insn0 + t->refs.v[ref].insn].pc;
+    const struct span *s = span_at(p, pc);
+    pthread_mutex_lock(&p->memory->variables->lock);
+    struct image_data *d = s && s->file->is_known ? image_data(s->file->image) : NULL;
+    const bool known = d && data_frame(d, pc - s->base, &frame) && frame.reg == 7;
+    pthread_mutex_unlock(&p->memory->variables->lock);
+    *more = known ? moved + frame.offset : 0;
+    return known;
+}
+
+/* The stack pointer at the beginning of the unit that is being run; 0: not known. */
+static u64 rsp_now(const struct variable_part *p)
+{
+    const struct beginning *v = p->work ? p->work->records.v : NULL;
+    size_t from = 0, to = p->work ? p->work->records.n : 0;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (p->by_insns ? v[middle].insns <= p->now : v[middle].refs <= p->now)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from ? v[from - 1].rsp : 0;
+}
+
+/* What a reference finds in its own function's frame, through any register; false if the address is not there. */
+static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct variable_stretch *r)
+{
+    struct variables *v = p->memory->variables;
+    const struct unit_table *t = p->memory->table;
+    char text[TEXT_ROOM];
+    s64 start, end;
+    vec_reach(&p->frames, ref);
+    struct ref_frame *f = &p->frames.v[ref];
+    if (!f->is_known) {
+        f->is_known = true;
+        f->has_cfa = look_at_frame(p, ref, &f->more);
+    }
+    const u64 rsp = f->has_cfa ? rsp_now(p) : 0, cfa = rsp + (u64)f->more;
+    if (!rsp || cfa - address - 1 >= STACK_SIZE)
+        return false;
+    const u64 pc = t->insns.v[unit_of(t, ref)->insn0 + t->refs.v[ref].insn].pc;
+    const struct span *s = span_at(p, pc);
+    pthread_mutex_lock(&v->lock);
+    if (data_local(image_data(s->file->image), pc - s->base, (s64)(address - cfa), text, sizeof text, &start, &end))
+        *r = (struct variable_stretch){0, cfa + (u64)start, cfa + (u64)end};
+    else
+        print_frame(s, pc, text);
+    r->number = number_of_text(v, KIND_stack, text);
+    pthread_mutex_unlock(&v->lock);
+    return true;
 }
 
 /* The thread whose stack an address is likely to be on: that which begins next above it. */
@@ -550,7 +659,7 @@ static const struct block *block_at(struct variable_part *p, u64 address)
     return b || p->threads.n == 1 ? b : blocks_find(&p->ever, address);
 }
 
-static struct variable_stretch stretch_at(struct variable_part *p, u64 address)
+static struct variable_stretch stretch_at(struct variable_part *p, u64 address, u32 ref)
 {
     const struct block *b = block_at(p, address);
     if (b && !b->is_mapping)
@@ -559,19 +668,21 @@ static struct variable_stretch stretch_at(struct variable_part *p, u64 address)
     if (r.number != VARIABLE_OTHER)
         return r;
     const struct variable_thread *t = stack_at(p, address);
-    if (t && (!b || (t->top >= b->start && t->top < b->end)))
-        r.number = number_of_stack(p, t);
-    else if (b)
+    if (t && (!b || (t->top >= b->start && t->top < b->end))) {
+        if (ref == VARIABLE_NO_REF || !in_frame(p, address, ref, &r))
+            r.number = number_of_stack(p, t);
+    } else if (b) {
         r = (struct variable_stretch){b->id, b->start, b->end};
-    else if (address >= p->heap && address < p->heap_end)
+    } else if (address >= p->heap && address < p->heap_end) {
         r.number = number_of_heap(p);
+    }
     return r;
 }
 
 struct variable_stretch variables_stretch(struct variable_part *p, u64 address, u32 ref)
 {
     const u32 local = ref == VARIABLE_NO_REF ? 1 : number_of_ref(p, ref);
-    return local > 1 ? (struct variable_stretch){local - 2, 0, UINT64_MAX} : stretch_at(p, address);
+    return local > 1 ? (struct variable_stretch){local - 2, 0, UINT64_MAX} : stretch_at(p, address, ref);
 }
 
 u32 variables_at(struct variable_part *p, u64 address, u32 ref)
@@ -592,19 +703,23 @@ bool variables_is_vague(struct variable_part *p, u32 number)
 u32 variables_late(struct variable_part *p, u64 address)
 {
     const struct block *b = p->threads.n > 1 ? blocks_find(&p->ever, address) : NULL;
-    const u32 number = b ? b->id : stretch_at(p, address).number;
+    const u32 number = b ? b->id : stretch_at(p, address, VARIABLE_NO_REF).number;
     p->has_heap |= number == number_of_heap(p);
     return number;
 }
 
 void variables_until(struct variable_part *p, u64 ref)
 {
+    p->now = ref;
+    p->by_insns = false;
     while (p->next < p->work->v.n && p->work->v.v[p->next].refs <= ref)
         see(p, &p->work->v.v[p->next++]);
 }
 
 void variables_until_insn(struct variable_part *p, u64 insn)
 {
+    p->now = insn;
+    p->by_insns = true;
     while (p->next < p->work->v.n && p->work->v.v[p->next].insns <= insn)
         see(p, &p->work->v.v[p->next++]);
 }
@@ -699,6 +814,7 @@ void variables_end(struct variable_memory *m)
         vec_fini(&p->threads);
         vec_fini(&p->spans);
         vec_fini(&p->refs);
+        vec_fini(&p->frames);
         vec_fini(&p->sizes);
     }
     free(m->parts);

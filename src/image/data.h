@@ -38,7 +38,7 @@ struct image_frame {
     s64 offset; /* the CFA, where the caller's frame ends, is that register + this */
 };
 bool data_frame(struct image_data *d, u64 pc, struct image_frame *f);
-/* The variable of the function at pc that is so far from the CFA; false if none is known. */
-bool data_local(struct image_data *d, u64 pc, s64 from_cfa, char *text, size_t room);
+/* The variable of the function at pc that is so far from the CFA, and from where to where that is, counted in the same way; false if none is known. */
+bool data_local(struct image_data *d, u64 pc, s64 from_cfa, char *text, size_t room, s64 *start, s64 *end);
 
 #endif

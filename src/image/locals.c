@@ -62,7 +62,7 @@ static bool from_base(Dwarf_Die *variable, u64 pc, s64 *offset)
 }
 
 static bool find_in(struct image_data *d, Dwarf_Die *scope, u64 pc, s64 offset, const char *function,
-                    char *text, size_t room)
+                    char *text, size_t room, s64 *from, s64 *to)
 {
     Dwarf_Die x, type;
     for (int r = dwarf_child(scope, &x); r == 0; r = dwarf_siblingof(&x, &x)) {
@@ -80,6 +80,8 @@ static bool find_in(struct image_data *d, Dwarf_Die *scope, u64 pc, s64 offset, 
         snprintf(text, room, "%s::%s", function, name);
         u64 before, behind, place = layout_place(&d->of_locals, layout, (u64)(offset - start), &before, &behind);
         layout_name(&d->of_locals, layout, place, text, room);
+        *from = offset - (s64)before;
+        *to = offset + (s64)behind;
         return true;
     }
     return false;
@@ -93,7 +95,7 @@ static const char *name_of(Dwarf_Die *die)
 }
 
 /* The innermost scope first; what is inlined keeps its variables in the frame of what it is inlined to. */
-bool data_local(struct image_data *d, u64 pc, s64 from_cfa, char *text, size_t room)
+bool data_local(struct image_data *d, u64 pc, s64 from_cfa, char *text, size_t room, s64 *start, s64 *end)
 {
     Dwarf_Addr bias;
     Dwarf_Die *cu = dwfl_module_addrdie(d->image->module, pc + d->image->bias, &bias), *scopes;
@@ -109,8 +111,12 @@ bool data_local(struct image_data *d, u64 pc, s64 from_cfa, char *text, size_t r
             int of = i;
             while (dwarf_tag(&scopes[of]) == DW_TAG_lexical_block)
                 of++;
-            found = find_in(d, &scopes[i], at, from_cfa - distance, name_of(&scopes[of]), text, room);
+            found = find_in(d, &scopes[i], at, from_cfa - distance, name_of(&scopes[of]), text, room, start, end);
         }
+    if (found) {
+        *start += distance;
+        *end += distance;
+    }
     if (n > 0)
         free(scopes);
     return found;

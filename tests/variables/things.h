@@ -12,7 +12,7 @@ static struct entry log_of[400];
 static int n_log;
 static volatile int mark;
 
-static void tell(const char *what, const char *name, const volatile void *start, unsigned long size, unsigned long stride, unsigned long count, unsigned long line)
+__attribute__((noinline)) static void tell(const char *what, const char *name, const volatile void *start, unsigned long size, unsigned long stride, unsigned long count, unsigned long line)
 {
     log_of[n_log++] = (struct entry){what, name, (unsigned long)start, size, stride, count, line};
     mark = n_log;
