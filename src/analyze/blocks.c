@@ -25,7 +25,8 @@ static size_t up_to(const struct block_list *l, u64 address)
 
 static void cut(struct block_list *l, size_t from, size_t to)
 {
-    memmove(l->v.v + from, l->v.v + to, (l->v.n - to) * sizeof *l->v.v);
+    if (to < l->v.n)
+        memmove(l->v.v + from, l->v.v + to, (l->v.n - to) * sizeof *l->v.v);
     l->v.n -= to - from;
 }
 

@@ -106,7 +106,7 @@ static int end(struct session *s, int (*show)(struct session *s))
     return status;
 }
 
-/* A trace that is written besides is as gait record writes it, whatever the analyses want. */
+/* A trace that is written besides is as gait record writes it, whatever the analyses want; but it has what is watched for them. */
 static struct run_options options_of(const struct session *s, char **argv)
 {
     struct run_options o = {.argv = argv, .events = EVENTS_control, .follow = s->follow};

@@ -181,7 +181,8 @@ static void add_members(struct layouts *l, u32 layout, Dwarf_Die *type, u32 dept
         qsort(own.v, own.n, sizeof *own.v, by_offset);
     l->v.v[layout].first = (u32)l->members.n;
     l->v.v[layout].n = (u32)own.n;
-    memcpy(vec_grow(&l->members, own.n), own.v, own.n * sizeof *own.v);
+    if (own.n)
+        memcpy(vec_grow(&l->members, own.n), own.v, own.n * sizeof *own.v);
     vec_fini(&own);
 }
 
