@@ -19,14 +19,14 @@ static u64 rnd(u64 below)
     return (seed >> 24) % below;
 }
 
-/* All bytes of the blocks that have one in the range. */
+/* All bytes of the blocks that have one in the range; of a mapping that was cut, of each piece. */
 static void forget(u32 *owner, u64 start, u64 end)
 {
-    bool gone[STEPS + 1] = {false};
-    for (u64 i = start; i < end; i++)
-        gone[owner[i]] = true;
-    for (u64 i = 0; i < BYTES; i++)
-        owner[i] = gone[owner[i]] ? 0 : owner[i];
+    while (start && owner[start] && owner[start - 1] == owner[start])
+        start--;
+    while (end < BYTES && owner[end] && owner[end - 1] == owner[end])
+        end++;
+    memset(owner + start, 0, (end - start) * sizeof *owner);
 }
 
 static void compare(struct blocks *b, u64 at)
