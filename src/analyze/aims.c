@@ -16,12 +16,8 @@ static void add(struct aim *x, u32 number)
         x->more = true;
 }
 
-void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, u64 address)
+static void look(struct aim *x, struct variable_part *p, u32 ref, u64 address)
 {
-    vec_reach(&a->v, number);
-    struct aim *x = &a->v.v[number];
-    if (address - x->latest.start < x->latest.end - x->latest.start && x->change == variables_change(p))
-        return;
     x->latest = variables_stretch(p, address, ref);
     x->change = variables_change(p);
     if (!variables_is_vague(p, x->latest.number)) {
@@ -29,6 +25,18 @@ void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, u64 
     } else if (!x->is_vague) {
         x->is_vague = true;
         x->address = address;
+    }
+}
+
+void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, const u64 *address, const u32 *place, size_t n)
+{
+    vec_reach(&a->v, number);
+    struct aim *x = &a->v.v[number];
+    for (size_t i = 0; i < n; i++) {
+        if (address[i] - x->latest.start < x->latest.end - x->latest.start && x->change == variables_change(p))
+            continue;
+        variables_until(p, place[i]);
+        look(x, p, ref, address[i]);
     }
 }
 

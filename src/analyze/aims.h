@@ -21,8 +21,8 @@ struct aims {
     VEC(struct aim) v; /* by static reference */
 };
 
-/* It is made by this reference of the table. */
-void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, u64 address);
+/* Made by this reference of the table, at these addresses and places in the work, between which nothing is allocated or freed. */
+void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, const u64 *address, const u32 *place, size_t n);
 /* All was put. */
 void aims_end(struct aims *a, struct variable_part *p);
 /* For people, as far as there is room; NULL if nothing was put. */

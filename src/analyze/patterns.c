@@ -269,7 +269,7 @@ static void aim_in_order(const struct list *l, struct aims *a, struct variable_p
         if (!order[i].at)
             continue;
         variables_until(v, i);
-        aims_put(a, v, g->number, g->ref, l->address.v[order[i].at - 1]);
+        aims_put(a, v, g->number, g->ref, &l->address.v[order[i].at - 1], &i, 1);
     }
     free(order);
 }
@@ -278,10 +278,8 @@ static void aim(const struct list *l, struct aims *a, struct variable_part *v, u
 {
     for (size_t i = 0; i < l->groups.n; i++) {
         const struct group *g = &l->groups.v[i];
-        for (u32 k = g->first; g->number % parts == part && k < g->first + g->n; k++) {
-            variables_until(v, l->place.v[k]);
-            aims_put(a, v, g->number, g->ref, l->address.v[k]);
-        }
+        if (g->number % parts == part)
+            aims_put(a, v, g->number, g->ref, l->address.v + g->first, l->place.v + g->first, g->n);
     }
 }
 

@@ -268,6 +268,7 @@ static void look_at_modules(struct variable_part *p)
             add_span(p, &m[i]);
         pthread_mutex_unlock(&p->memory->variables->lock);
         p->n_modules += n;
+        p->changes++;
         memset(p->sites, 0, sizeof p->sites);
         memset(p->places, 0, sizeof p->places);
     }
@@ -600,6 +601,10 @@ static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct varia
     const u64 rsp = f->has_cfa ? rsp_now(p) : 0, cfa = rsp + (u64)f->more;
     if (!rsp || cfa - address - 1 >= STACK_SIZE)
         return false;
+    struct cached *c = cached(p->places, PLACES, 1ull << 63 | ref, address - cfa);
+    r->number = c->number - 1;
+    if (c->number)
+        return true;
     const u64 pc = t->insns.v[unit_of(t, ref)->insn0 + t->refs.v[ref].insn].pc;
     const struct span *s = span_at(p, pc);
     pthread_mutex_lock(&v->lock);
@@ -608,6 +613,7 @@ static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct varia
     else
         print_frame(s, pc, text);
     r->number = number_of_text(v, KIND_stack, text);
+    c->number = r->number + 1;
     pthread_mutex_unlock(&v->lock);
     return true;
 }
@@ -661,6 +667,7 @@ static const struct block *block_at(struct variable_part *p, u64 address)
 
 static struct variable_stretch stretch_at(struct variable_part *p, u64 address, u32 ref)
 {
+    const u64 page = address & ~4095ull;
     const struct block *b = block_at(p, address);
     if (b && !b->is_mapping)
         return (struct variable_stretch){b->id, b->start, b->end};
@@ -670,11 +677,16 @@ static struct variable_stretch stretch_at(struct variable_part *p, u64 address, 
     const struct variable_thread *t = stack_at(p, address);
     if (t && (!b || (t->top >= b->start && t->top < b->end))) {
         if (ref == VARIABLE_NO_REF || !in_frame(p, address, ref, &r))
-            r.number = number_of_stack(p, t);
+            r = (struct variable_stretch){number_of_stack(p, t), page, page + 4096};
     } else if (b) {
         r = (struct variable_stretch){b->id, b->start, b->end};
-    } else if (address >= p->heap && address < p->heap_end) {
-        r.number = number_of_heap(p);
+    } else {
+        const bool is_heap = address >= p->heap && address < p->heap_end;
+        r.number = is_heap ? number_of_heap(p) : VARIABLE_OTHER;
+        if (!p->ever.n_grains && !p->ever.large.v.n && (!is_heap || page >= p->heap)) { /* nor can there be a block beside it */
+            r.start = page;
+            r.end = is_heap ? MIN(page + 4096, p->heap_end) : page + 4096;
+        }
     }
     return r;
 }
@@ -770,8 +782,10 @@ struct variable_part *variables_take(struct variable_memory *m, u32 part, const 
     if (p->thread == p->threads.n)
         vec_push(&p->threads, ((struct variable_thread){.thread = w->thread}));
     struct variable_thread *t = &p->threads.v[p->thread];
-    if (!t->top)
+    if (!t->top) {
         t->top = w->sightings.rsp;
+        p->changes++;
+    }
     return p;
 }
 
