@@ -446,8 +446,8 @@ static const struct unit *unit_of(const struct unit_table *t, u32 ref)
     return from ? &t->units.v[from - 1] : NULL;
 }
 
-/* The memory operand that a reference stands for; false if it is none. */
-static bool operand_of(const struct unit_table *t, u32 ref, struct access *operand, u64 *pc)
+/* The memory operand that a reference stands for, and whether it is what a push, a call or the like does to the stack; false if it is none. */
+static bool operand_of(const struct unit_table *t, u32 ref, struct access *operand, u64 *pc, bool *pushes)
 {
     struct access a[ACCESS_LIMIT];
     struct insn in;
@@ -463,6 +463,7 @@ static bool operand_of(const struct unit_table *t, u32 ref, struct access *opera
     if (!insn_decode(&in, x->pc, t->code.v + x->bytes, x->len) || insn_accesses(&in, a) <= (int)(ref - first))
         return false;
     *operand = a[ref - first];
+    *pushes = insn_stack_step(&in) != 0;
     return true;
 }
 
@@ -481,7 +482,7 @@ static void print_frame(const struct span *s, u64 pc, char *text)
 }
 
 /* With the lock: what an instruction reaches with an offset from a register; false if that is not known to be on the stack. */
-static bool print_local(const struct span *s, u64 pc, const struct access *operand, char *text)
+static bool print_local(const struct span *s, u64 pc, const struct access *operand, bool pushes, char *text)
 {
     struct variable_file *f = s->file;
     struct image_data *d = f->is_known ? image_data(f->image) : NULL;
@@ -491,7 +492,7 @@ static bool print_local(const struct span *s, u64 pc, const struct access *opera
     if (reg == 6 && (!framed || frame.reg != reg))
         return false;
     s64 start, end;
-    if (!framed || frame.reg != reg ||
+    if (pushes || !framed || frame.reg != reg ||
         !data_local(d, pc - s->base, operand->disp - frame.offset, text, TEXT_ROOM, &start, &end))
         print_frame(s, pc, text);
     return true;
@@ -503,14 +504,15 @@ static u32 look_at_ref(struct variable_part *p, u32 ref)
     struct variables *v = p->memory->variables;
     struct access operand;
     char text[TEXT_ROOM];
+    bool pushes;
     u64 pc;
-    if (!operand_of(p->memory->table, ref, &operand, &pc) || operand.seg != TERM_NONE ||
+    if (!operand_of(p->memory->table, ref, &operand, &pc, &pushes) || operand.seg != TERM_NONE ||
         (operand.base != RSP && operand.base != RBP))
         return 1;
     const struct span *s = span_at(p, pc);
     u32 number = 1;
     pthread_mutex_lock(&v->lock);
-    if (s && print_local(s, pc, &operand, text))
+    if (s && print_local(s, pc, &operand, pushes, text))
         number = number_of_text(v, KIND_stack, text) + 2;
     pthread_mutex_unlock(&v->lock);
     return number;
