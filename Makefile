@@ -130,6 +130,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- tool tests/tool/run.py \
 	    -- reuse tests/reuse/run.py \
 	    -- patterns tests/patterns/run.py \
+	    -- variables tests/variables/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \

@@ -12,6 +12,7 @@ struct misses_memory {
     u32 number;
     struct tally *tally;  /* of each part, of the TLBs, and of crossings */
     pthread_mutex_t lock; /* guards that of crossings */
+    struct variable_memory *variables; /* if sharing is looked at */
     u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
 };
 
@@ -19,6 +20,7 @@ struct misses_work {
     struct misses_memory *memory;
     u32 core;
     struct touches lines, pages; /* pages only if there are TLBs */
+    struct variable_work variables;
 };
 
 /* -- The study ---------------------------------------------------------------------------------- */
@@ -29,6 +31,7 @@ static void *misses_make(void)
     shape_of_machine(&m->shape);
     shape_of_two(&m->two, &m->shape);
     m->sort = "l1";
+    m->variables = variables_new();
     return m;
 }
 
@@ -77,6 +80,7 @@ static int misses_begin(void *misses, u32 workers, struct err *e)
     m->parts = shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
     hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing);
     tlbs_init(&m->tlbs, &m->shape);
+    m->lent = zeros(m->parts, sizeof *m->lent);
     m->begun = true;
     return (int)(m->parts + m->tlbs_apart);
 }
@@ -88,6 +92,10 @@ static void misses_drop(void *misses)
         hierarchy_fini(&m->hierarchy);
         tlbs_fini(&m->tlbs);
     }
+    for (u32 i = 0; m->lent && i < m->parts; i++)
+        lent_fini(&m->lent[i]);
+    free(m->lent);
+    variables_free(m->variables);
     spots_fini(&m->spots);
     free(m);
 }
@@ -122,7 +130,15 @@ static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
         x->tally[i] = (struct tally){
             .table = t, .owner = cache_owner(number), .slots = slots_of(&m->shape).n};
     check(pthread_mutex_init(&x->lock, NULL) == 0);
+    x->variables = m->sharing ? variables_memory(m->variables, number, t, m->parts) : NULL;
     return x;
+}
+
+static void misses_mapped(void *memory, const struct trace_mapped *mapped)
+{
+    struct misses_memory *x = memory;
+    if (x->variables)
+        variables_mapped(x->variables, mapped);
 }
 
 /* What may be left out of the touches of a side. A second touch of the latest line changes nothing, unless
@@ -186,6 +202,7 @@ static void misses_open(void *work, u32 thread)
         touches_reset(&w->pages);
     w->core = thread % m->shape.cores;
     hierarchy_add_core(&m->hierarchy, w->core);
+    variables_open(&w->variables, thread);
 }
 
 static void misses_add(void *work, const struct events *e)
@@ -194,6 +211,13 @@ static void misses_add(void *work, const struct events *e)
     touches_add(&w->lines, e);
     if (w->memory->misses->shape.n_tlbs)
         touches_add(&w->pages, e);
+    if (w->memory->variables)
+        variables_add(&w->variables, e);
+}
+
+static u64 line_length(const struct misses *m)
+{
+    return m->shape.cache[m->shape.path[SIDE_data][0]].line;
 }
 
 static void take_pages(struct misses_memory *x, const struct misses_work *w)
@@ -210,6 +234,10 @@ static void misses_take(void *memory, void *work, u32 part)
     struct misses_work *w = work;
     if (part < m->parts)
         hierarchy_take(&m->hierarchy, part, w->core, &x->tally[part], &w->lines);
+    if (part < m->parts && x->variables)
+        lent_name(&m->lent[part], &m->hierarchy.part[part].sharing,
+                  variables_take(x->variables, part, &w->variables),
+                  line_length(m));
     if (m->shape.n_tlbs && (part == m->parts || !m->tlbs_apart))
         take_pages(x, w);
 }
@@ -227,6 +255,7 @@ static void misses_merge(void *memory, void *work)
     touches_fini(&w->lines);
     if (x->misses->shape.n_tlbs)
         touches_fini(&w->pages);
+    variables_work_fini(&w->variables);
     free(w);
 }
 
@@ -270,6 +299,11 @@ static void misses_end(void *memory)
         count_unit(x, &x->table->units.v[u]);
     for (u32 i = 0; i < n_tallies(x->misses); i++)
         tally_fini(&x->tally[i]);
+    for (u32 i = 0; x->variables && i < x->misses->parts; i++)
+        lent_name_late(&x->misses->lent[i], x->number, variables_part(x->variables, i),
+                       line_length(x->misses));
+    if (x->variables)
+        variables_end(x->variables);
     free(x->tally);
     pthread_mutex_destroy(&x->lock);
     free(x->ran);
@@ -299,12 +333,14 @@ const struct analysis analysis_cache = {
     .name = "cache",
     .options = options,
     .wants_memory = true,
+    .wants_watch = true,
     .make = misses_make,
     .set = misses_set,
     .begin = misses_begin,
     .finish = misses_finish,
     .drop = misses_drop,
     .memory = misses_memory,
+    .mapped = misses_mapped,
     .end = misses_end,
     .work = misses_work,
     .open = misses_open,

@@ -50,26 +50,6 @@ struct source sources_find(struct sources *p, u32 process, u64 address)
     return x;
 }
 
-const char *sources_variable(struct sources *p, u32 process, u64 from, u64 to, u64 *end)
-{
-    const char *name = NULL;
-    u64 first = to;
-    for (size_t i = p->n_modules; i-- > 0;) {
-        const struct trace_module *m = &p->modules[i];
-        if (m->process != process || m->path[0] != '/')
-            continue;
-        struct image_variable x =
-            image_variable(image_of(p, m), m->offset, (s64)(from - m->start), (s64)(to - m->start));
-        u64 start = MAX(m->start + (u64)x.start, from);
-        if (x.name && start < first) {
-            name = x.name;
-            first = start;
-            *end = m->start + (u64)x.end;
-        }
-    }
-    return name;
-}
-
 const char *source_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -5,17 +5,20 @@
 
 #include <stdio.h>
 
-enum { OPT_EVENTS = 256 };
+enum { OPT_EVENTS = 256, OPT_WATCH };
 static const struct option options[] = {
     {"pid", required_argument, NULL, 'p'},
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
     CHOICE_OPTIONS,
+    {"watch", required_argument, NULL, OPT_WATCH},
     {0},
 };
 
 static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
+
+static const char *const watch_names[] = {"none", "alloc"};
 
 int cmd_attach(int argc, char **argv)
 {
@@ -34,6 +37,9 @@ int cmd_attach(int argc, char **argv)
             break;
         case 'o':
             o.output = optarg;
+            break;
+        case OPT_WATCH:
+            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
             break;
         default:
             o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_STATS };
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_WATCH, OPT_STATS };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
@@ -16,6 +16,7 @@ static const struct option options[] = {
     {"stats", no_argument, NULL, OPT_STATS},
     {"follow", required_argument, NULL, OPT_FOLLOW},
     CHOICE_OPTIONS,
+    {"watch", required_argument, NULL, OPT_WATCH},
     {0},
 };
 
@@ -26,6 +27,7 @@ static const char *const sink_names[] = {
 
 static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
 static const char *const follow_names[] = {"no", "yes"};
+static const char *const watch_names[] = {"none", "alloc"};
 
 /* PROG.gait in the current directory. */
 static const char *default_output(const char *program)
@@ -106,6 +108,9 @@ int cmd_record(int argc, char **argv)
             break;
         case OPT_FOLLOW:
             o.follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
+            break;
+        case OPT_WATCH:
+            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
             break;
         case OPT_STATS:
             stats = true;

@@ -250,9 +250,9 @@ static void find_in(struct finding *f, struct image *image)
     switch (c->kind) {
     case CHOICE_function:
     case CHOICE_trigger:
-        image_functions(image, c->name, see_function, f);
+        image_match(image, c->name, see_function, f);
         if (!c->found)
-            image_functions(image, "*", see_name, c);
+            image_match(image, "*", see_name, c);
         return;
     case CHOICE_source:
         image_lines(image, c->name, c->from, c->to, see_line, f);

@@ -107,13 +107,15 @@ static int end(struct session *s, int (*show)(struct session *s))
     return status;
 }
 
-/* A trace that is written besides is as gait record writes it, whatever the analyses want. */
+/* A trace that is written besides is as gait record writes it, whatever the analyses want; but it has what is watched for them. */
 static struct run_options options_of(const struct session *s, char **argv)
 {
     struct run_options o = {.argv = argv, .events = EVENTS_control, .follow = s->follow};
-    for (u32 i = 0; i < s->n; i++)
+    for (u32 i = 0; i < s->n; i++) {
         if (s->analyses[i]->wants_memory)
             o.events = EVENTS_memory;
+        o.watch |= s->analyses[i]->wants_watch;
+    }
     if (s->output) {
         o.events = EVENTS_memory;
         o.sink = SINK_file;

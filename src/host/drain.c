@@ -266,7 +266,7 @@ void drain_begin(struct process *p)
     const struct analyst *a = p->run->options->analyst;
     p->n_drains = drains_of(p->run->options);
     if (a)
-        p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator));
+        p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator), modules_mapped(p));
     p->drains = calloc(p->n_drains, sizeof *p->drains);
     check(p->drains != NULL);
     for (u32 i = 0; i < p->n_drains; i++) {

@@ -23,7 +23,7 @@ struct analyst {
     void *ctx;
     u32 threads; /* how many work on the buffers of a process; one if they go to a file, too */
     /* A process begins; its table grows, and stays until the end. What is returned stands for the process below. */
-    void *(*begin)(void *ctx, u32 number, const struct unit_table *t);
+    void *(*begin)(void *ctx, u32 number, const struct unit_table *t, const struct trace_mapped *m);
     void *(*open)(void *process, u64 turn, u32 thread); /* a buffer of this thread */
     void (*batch)(void *buffer, const struct events *e);
     void (*close)(void *buffer);
@@ -69,6 +69,7 @@ struct run_options {
     enum overflow overflow; /* what a thread does whose records nobody takes */
     const char *output;     /* for SINK_file */
     const struct analyst *analyst; /* NULL: none */
+    bool watch;             /* tell of what is allocated and freed */
     bool follow;            /* trace the processes it makes, too */
 };
 

@@ -143,6 +143,7 @@ void modules_note(struct process *p)
         if (p->maps[i].perms[2] == 'x' && !is_ours(p, &p->maps[i]))
             note_module(p, &p->maps[i]);
     pthread_mutex_unlock(&p->modules_lock);
+    watching_note(p);
 }
 
 const struct map *maps_find(const struct process *p, u64 address)
@@ -175,6 +176,24 @@ int modules_write(struct process *p, struct err *e)
     p->modules_written = n;
     pthread_mutex_unlock(&p->modules_lock);
     return r;
+}
+
+static size_t read_modules(void *process, size_t from, struct trace_module *to, size_t room)
+{
+    struct process *p = process;
+    pthread_mutex_lock(&p->modules_lock);
+    size_t n = p->modules.n - MIN(p->modules.n, from);
+    n = MIN(n, room);
+    if (n)
+        memcpy(to, p->modules.v + from, n * sizeof *to);
+    pthread_mutex_unlock(&p->modules_lock);
+    return n;
+}
+
+const struct trace_mapped *modules_mapped(struct process *p)
+{
+    p->mapped = (struct trace_mapped){p, read_modules};
+    return &p->mapped;
 }
 
 void modules_fini(struct process *p)

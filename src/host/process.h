@@ -190,6 +190,7 @@ struct process {
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
     size_t modules_written; /* the drain's */
+    struct trace_mapped mapped; /* for the analyst */
     VEC(struct track) tracks;
     VEC(struct sharer) sharers;
 
@@ -210,6 +211,7 @@ struct process {
     u64 taken;        /* buffers taken from the ring; atomic */
     void *analysed;   /* by the analyst; NULL: not */
     u64 record_bytes; /* atomic */
+    u64 watching; /* watching.c's: for which mappings; the serve thread's */
 };
 
 static inline struct thread *process_thread(const struct process *p, u32 i)
@@ -360,8 +362,12 @@ enum code_kind maps_code_kind(const struct process *p, u64 address);
 const struct map *maps_find(const struct process *p, u64 address);
 /* Note the executable mappings that are new; by whichever thread sees the program change them. */
 void modules_note(struct process *p);
+/* watching.c: watch the functions in them, if that was asked for. */
+void watching_note(struct process *p);
 /* Write those noted since the last call; by the drain, with the writer's lock held. */
 int modules_write(struct process *p, struct err *e);
+/* The same for whoever else wants them. */
+const struct trace_mapped *modules_mapped(struct process *p);
 void modules_fini(struct process *p);
 
 #endif

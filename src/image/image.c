@@ -5,12 +5,9 @@
  * headers; and those that libdwfl gave the module, which are `bias` more.
  *
  * Symbols are sorted here: libdwfl looks through all of them for each address, 60 us in libc. */
-#include "image/image.h"
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/vec.h"
+#include "image/image_private.h"
 
-#include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -19,28 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A function, or a label in code: the module's addresses start .. end - 1. */
-struct symbol {
-    u64 start, end;
-    const char *name;
-    u32 rank;     /* of several names for one place, that with the least is used */
-    bool is_open; /* it has no size */
-};
-
 enum {
     LARGEST_FUNCTION = 1 << 20 /* bytes; how far back one that holds an address is looked for */
-};
-
-struct image {
-    Dwfl *dwfl;
-    Dwfl_Module *module;
-    Elf *elf;
-    GElf_Addr bias;
-    const char *trouble;
-    VEC(struct symbol) symbols;   /* ascending */
-    VEC(struct symbol) variables; /* ascending */
-    struct arena names;
-    bool has_symbols; /* they were read */
 };
 
 /* -- Opening ----------------------------------------------------------------------------------- */
@@ -95,6 +72,7 @@ struct image *image_open(const char *path, const char *build_id)
 {
     struct image *m = calloc(1, sizeof *m);
     check(m != NULL);
+    m->path = path;
     int fd = open_file(path);
     if (fd < 0) {
         m->trouble = "cannot be opened";
@@ -115,6 +93,7 @@ const char *image_trouble(const struct image *m)
 
 void image_close(struct image *m)
 {
+    data_free(m->data);
     if (m->dwfl)
         dwfl_end(m->dwfl);
     vec_fini(&m->symbols);
@@ -196,7 +175,7 @@ static void find_ends(struct image *m)
     }
 }
 
-static void read_symbols(struct image *m)
+void image_read_symbols(struct image *m)
 {
     int n = dwfl_module_getsymtab(m->module);
     for (int i = 0; i < n; i++)
@@ -227,7 +206,7 @@ static size_t symbols_up_to(const struct image *m, u64 address)
 static const char *function_at(struct image *m, u64 address)
 {
     if (!m->has_symbols)
-        read_symbols(m);
+        image_read_symbols(m);
     const struct symbol *v = m->symbols.v, *best = NULL;
     for (size_t i = symbols_up_to(m, address); i-- > 0;) {
         if (best && v[i].start != best->start)
@@ -243,7 +222,7 @@ static const char *function_at(struct image *m, u64 address)
 /* -- Finding ----------------------------------------------------------------------------------- */
 
 /* The module's address of what stands at an offset of the file; false if that is not mapped. */
-static bool address_of(const struct image *m, u64 offset, GElf_Addr *address)
+bool image_address(const struct image *m, u64 offset, u64 *address)
 {
     size_t n;
     if (elf_getphdrnum(m->elf, &n))
@@ -259,14 +238,10 @@ static bool address_of(const struct image *m, u64 offset, GElf_Addr *address)
     return false;
 }
 
-struct image_place image_find(struct image *m, u64 offset)
+static struct image_place place_at(struct image *m, GElf_Addr address)
 {
-    struct image_place p = {0};
-    GElf_Addr address;
+    struct image_place p = {.function = function_at(m, address)};
     int line = 0;
-    if (m->trouble || !address_of(m, offset, &address))
-        return p;
-    p.function = function_at(m, address);
     Dwfl_Line *source = dwfl_module_getsrc(m->module, address);
     if (source)
         p.file = dwfl_lineinfo(source, NULL, &line, NULL, NULL, NULL);
@@ -274,20 +249,42 @@ struct image_place image_find(struct image *m, u64 offset)
     return p;
 }
 
-struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 to)
+struct image_place image_find(struct image *m, u64 offset)
 {
-    GElf_Addr at;
-    if (m->trouble || !address_of(m, offset, &at))
-        return (struct image_variable){0};
-    if (!m->has_symbols)
-        read_symbols(m);
-    for (size_t i = 0; i < m->variables.n; i++) {
-        const struct symbol *x = &m->variables.v[i];
-        const s64 start = (s64)(x->start - at), end = (s64)(x->end - at);
-        if (start < to && end > from)
-            return (struct image_variable){x->name, start, end};
+    u64 address;
+    if (m->trouble || !image_address(m, offset, &address))
+        return (struct image_place){0};
+    return place_at(m, address);
+}
+
+struct image_place image_place(struct image *m, u64 address)
+{
+    return m->trouble ? (struct image_place){0} : place_at(m, address + m->bias);
+}
+
+bool image_span(const struct image *m, u64 *start, u64 *end)
+{
+    size_t n;
+    *start = UINT64_MAX;
+    *end = 0;
+    if (m->trouble || elf_getphdrnum(m->elf, &n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr h;
+        if (!gelf_getphdr(m->elf, (int)i, &h) || h.p_type != PT_LOAD)
+            continue;
+        *start = MIN(*start, h.p_vaddr);
+        *end = MAX(*end, h.p_vaddr + h.p_memsz);
     }
-    return (struct image_variable){0};
+    return *start < *end;
+}
+
+bool image_vaddr(const struct image *m, u64 offset, u64 *address)
+{
+    if (m->trouble || !image_address(m, offset, address))
+        return false;
+    *address -= m->bias;
+    return true;
 }
 
 /* -- Selecting --------------------------------------------------------------------------------- */
@@ -309,12 +306,12 @@ static bool offset_of(const struct image *m, GElf_Addr address, u64 *offset)
     return false;
 }
 
-void image_functions(struct image *m, const char *pattern, image_sight *see, void *ctx)
+void image_match(struct image *m, const char *pattern, image_sight *see, void *ctx)
 {
     if (m->trouble)
         return;
     if (!m->has_symbols)
-        read_symbols(m);
+        image_read_symbols(m);
     const struct symbol *last = NULL;
     for (size_t i = 0; i < m->symbols.n; i++) {
         const struct symbol *x = &m->symbols.v[i];

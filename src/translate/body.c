@@ -227,6 +227,8 @@ static bool emit_one(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     bool last = i + 1 == b->n_insns && !b->falls_off;
     mark(b, i, 0);
+    if (b->t->watched.n && !watch_emit(b, i))
+        return false;
     if (b->is_hot && !last && in->class >= INSN_CALL && in->class <= INSN_RET)
         return hot_branch(b, i);
     switch (in->class) {
@@ -317,13 +319,15 @@ static void move_pointer(struct builder *b)
 /* An ordinary path is short enough for everything; a hot one may end here. */
 static bool fits(const struct builder *b, u32 i)
 {
-    return b->n_slots + path_slots(&b->insn[i]) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
+    return b->n_slots + path_slots(&b->insn[i]) + watch_slots(watch_at(b, i)) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
 }
 
 bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
     memset(b->insn_refs, 0, sizeof b->insn_refs);
+    memset(b->insn_watch, 0, sizeof b->insn_watch);
+    memset(b->insn_slot, 0, sizeof b->insn_slot);
     b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
     b->n_frames = 0;
     b->pointer = R11;

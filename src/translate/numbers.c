@@ -82,7 +82,8 @@ static bool has_insns(const struct builder *b, const struct unit *u)
     const struct unit_insn *in = &x->insns.v[u->insn0];
     for (u32 i = 0; i < u->n_insns; i++)
         if (in[i].pc != b->insn[i].pc || in[i].len != b->insn[i].len ||
-            in[i].refs != b->insn_refs[i] ||
+            in[i].refs != b->insn_refs[i] || in[i].watch != b->insn_watch[i] ||
+            in[i].slot != b->insn_slot[i] ||
             memcmp(&x->code.v[in[i].bytes], b->insn[i].bytes, in[i].len))
             return false;
     return true;

@@ -66,7 +66,7 @@ enum {
     MARK_CHECK = 32, /* the check of volatile code: it is not there to be read */
     MARK_HEAD = 16,  /* nothing of the program runs here */
 };
-enum { UNIT_MARKS = 4 * UNIT_INSNS + 4 };
+enum { UNIT_MARKS = 5 * UNIT_INSNS + 4 };
 
 /* A call whose callee is in the path: where it pushed its return address, relative to what terms, and whether something
  * may have overwritten it since. */
@@ -99,6 +99,7 @@ struct builder {
     u32 n_marks;
     u32 failed; /* the instruction that could not be emitted */
     u8 insn_refs[UNIT_INSNS];
+    u8 insn_watch[UNIT_INSNS], insn_slot[UNIT_INSNS];
     bool is_hot; /* see hot.c */
     struct frame frame[FRAME_LIMIT];
     u32 n_frames;
@@ -146,6 +147,7 @@ struct translator {
     VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
     struct pages pages; /* which units depend on which pages of the program */
+    VEC(struct watched) watched; /* ascending; see watch.c */
     VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
     VEC(struct gone) gone;
     u64 jump_mask;    /* which bits of a target index the jump tables; grows */
@@ -209,6 +211,10 @@ bool hot_branch(struct builder *b, u32 i);
 bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
+
+/* watch.c: what is to be stored before instruction i besides; store it. */
+u8 watch_at(const struct builder *b, u32 i);
+bool watch_emit(struct builder *b, u32 i);
 
 /* numbers.c: the unit (number + 1) that the path of this one had before, 0 if none; and, once it is emitted, whether it is
  * the same in every respect. */

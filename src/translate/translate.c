@@ -105,6 +105,7 @@ void translator_free(struct translator *t)
     vec_fini(&t->ahead);
     places_fini(&t->places);
     pages_fini(&t->pages);
+    vec_fini(&t->watched);
     vec_fini(&t->looked);
     vec_fini(&t->gone);
     free(t);
@@ -141,7 +142,8 @@ static void commit_insns(struct builder *b, struct unit *u)
     for (u32 i = 0; i < b->n_insns; i++) {
         const struct insn *in = &b->insn[i];
         struct unit_insn x = {
-            .pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .bytes = (u32)table->code.n};
+            .pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .watch = b->insn_watch[i],
+            .slot = b->insn_slot[i], .bytes = (u32)table->code.n};
         vec_push(&table->insns, x);
         memcpy(vec_grow(&table->code, in->len), in->bytes, in->len);
         b->t->stats.app_bytes += in->len;

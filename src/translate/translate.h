@@ -96,6 +96,13 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
 /* The code in the pages of start .. end - 1 is gone or changed: forget what depends on it, so that
  * whoever comes there next asks again. The units' numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
+/* From here on, and in place of all that was watched before: whoever comes to these heads of functions stores what they are given, and what
+ * they return. What is translated already stays as it is. */
+struct watched {
+    u64 pc;
+    enum watch kind;
+};
+void translate_watch(struct translator *t, const struct watched *heads, size_t n);
 /* What a fault in the cache means to the program. */
 struct fault {
     u64 pc;   /* the instruction */
