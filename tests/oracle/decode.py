@@ -20,6 +20,7 @@ import zstandard
 M32, M64 = 2**32 - 1, 2**64 - 1
 END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
 STATE, PARTIAL, FIRST_EXIT = 1, 4, 16
+STATES = (STATE, 9, 10)
 GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2, 9: 4, 10: 4, 11: 4, 12: 2}  # (12)
 WATCH_SLOTS = [0, 2, 2, 3, 4, 4, 5, 4, 5, 3, 4, 4, 5, 3]  # (6)
 RSP, FS, GS, ZERO = 250, 251, 252, 255  # terms
@@ -203,7 +204,7 @@ def run(b, table):
     """(12 to 15) Yield each event of a chunk of records: instruction, kind, address, size."""
     value = {ZERO: 0}
     for i, e, slots in records(b, table):
-        if i == STATE:
+        if i in STATES:
             value.update(zip((RSP, FS, GS), slots))
         if not e and i != PARTIAL:
             continue
