@@ -231,7 +231,7 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     x->xextent = t->xextent;
     for (u32 i = 0; i < 4; i++)
         x->selectors[i] = t->selectors[i];
-    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = 0;
+    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = x->interrupted = 0;
     x->room = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;
@@ -654,6 +654,19 @@ static void hand_back(const struct arrived *a, const struct action *act)
     send_again(a);
 }
 
+/* A signal comes before a system call begins again that attaching has interrupted: the call ends as the kernel would have ended it, and
+ * only then the handler runs. */
+static void end_interrupted(struct thread *t, const struct action *a)
+{
+    enum { RESTART_SYS = 512, RESTART_NOINTR = 513 };
+    u32 why = t->interrupted;
+    t->interrupted = 0;
+    if (!why || why == RESTART_NOINTR || (why == RESTART_SYS && a->flags & SA_RESTART_))
+        return;
+    t->pc += 2;
+    t->regs[RAX] = (u64)-4; /* EINTR */
+}
+
 /* Deliver one of the pending signals at t->pc. Returns if none was to be delivered after all. */
 void deliver(struct thread *t)
 {
@@ -678,6 +691,7 @@ void deliver(struct thread *t)
         }
         struct action act = use_action(sighand(t), a.sig);
         if (is_function(&act) && !blocked) {
+            end_interrupted(t, &act);
             if (put_frame(t, &act, &a, mask, &frame))
                 enter_handler(t, &act, a.sig, frame, in_force);
             if (a.sig == SIGSEGV_)

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 enum { LEAVE_TRIES = 2000, LEAVE_US = 500, GRACE = 10 /* tries before those that wait are looked at */ };
+enum { STOP_TRIES = 10000, STOP_US = 100 /* how long a thread may take to stop: a second at least */ };
 
 /* A thread that we have stopped. */
 struct stopped {
@@ -30,96 +33,105 @@ struct stopped {
 };
 struct stops {
     VEC(struct stopped) v;
+    double since; /* when the first was to stop; 0: none yet */
 };
 
 /* -- System calls that were interrupted ---------------------------------------------------------- */
 
 enum { RESTART_SYS = 512, RESTART_NOINTR, RESTART_NOHAND, RESTART_BLOCK = 516 };
 
-/* Calls that say EINTR have done nothing, these excepted. */
-static bool is_lost_by_eintr(u64 nr)
-{
-    return nr == SYS_close || nr == SYS_connect;
-}
-
-/* Put a thread that waits in a system call before it. False if it does not wait. */
-static bool restart(struct user_regs_struct *r)
+/* The kernel's word for why the system call that the thread waits in is over; 0 if it does not wait. What says EINTR has done nothing, but
+ * for close. */
+static u32 interruption(const struct user_regs_struct *r)
 {
     s64 nr = (s64)r->orig_rax, result = (s64)r->rax;
     if (nr < 0)
-        return false;
-    r->orig_rax = (unsigned long)-1;
+        return 0;
     if (result == -RESTART_SYS || result == -RESTART_NOINTR || result == -RESTART_NOHAND ||
-        (result == -EINTR && !is_lost_by_eintr((u64)nr)))
-        r->rax = (u64)nr;
-    else if (result == -RESTART_BLOCK)
-        r->rax = SYS_restart_syscall;
-    else
-        return false;
-    r->rip -= 2;
-    return true;
+        result == -RESTART_BLOCK)
+        return (u32)-result;
+    return result == -EINTR && nr != SYS_close ? EINTR : 0;
+}
+
+/* Put a thread that waits in a system call before it. */
+static void restart(struct user_regs_struct *r)
+{
+    u32 why = interruption(r);
+    if (why) {
+        r->rax = why == RESTART_BLOCK ? SYS_restart_syscall : r->orig_rax;
+        r->rip -= 2;
+    }
+    r->orig_rax = (unsigned long)-1;
 }
 
 /* -- Asking the kernel ---------------------------------------------------------------------------- */
 
-/* What the kernel tells of a task under this name; false if it tells nothing. */
-static bool read_status(pid_t pid, const char *name, char *value, size_t room)
-{
-    char path[64], line[256];
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof line, f))
-        if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':') {
-            snprintf(value, room, "%s", line + strlen(name) + 1 + strspn(line + strlen(name) + 1, " \t"));
-            value[strcspn(value, "\n")] = 0;
-            found = true;
-        }
-    if (f)
-        fclose(f);
-    return found;
-}
-
 static bool has_ended(pid_t tid)
 {
     char state[64];
-    return !read_status(tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X';
+    return !pids_status(tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X';
+}
+
+static u64 status_number(pid_t tid, const char *name, int base)
+{
+    char value[64];
+    return pids_status(tid, name, value, sizeof value) ? strtoull(value, NULL, base) : 0;
+}
+
+/* Will it take a signal when it goes on? One for the whole process the kernel gives to the first thread, if it can. */
+static bool has_signal(const struct process *p, const struct stopped *s)
+{
+    u64 pending = status_number(s->tid, "SigPnd", 16);
+    if (s->tid == p->pid)
+        pending |= status_number(s->tid, "ShdPnd", 16);
+    return pending & ~s->mask;
 }
 
 /* -- Stopping ----------------------------------------------------------------------------------- */
 
-/* Wait until it is stopped for us alone; a signal on its way is let through before. False if it has ended. */
-static bool wait_for_stop(pid_t tid)
+/* Wait until it is stopped for us alone; a signal on its way is let through before. 1, 0 if it has ended, -1 if it does not stop in time. */
+static int wait_for_stop(pid_t tid, bool for_ever)
 {
-    for (int status;;) {
-        if (waitpid(tid, &status, __WALL) < 0) {
-            if (errno == EINTR)
-                continue;
-            return false;
+    for (int status, i = 0; i < STOP_TRIES || for_ever; i++) {
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got < 0 && errno != EINTR)
+            return 0;
+        if (got <= 0) {
+            if (i)
+                usleep(STOP_US);
+            continue;
         }
         if (!WIFSTOPPED(status))
-            return false;
+            return 0;
         if (status >> 16 == PTRACE_EVENT_STOP)
-            return true;
+            return 1;
         ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
     }
+    errno = EBUSY;
+    return -1;
 }
 
-/* Seize and stop one thread: 1, 0 if it has ended, -1 if it may not be. */
-static int stop_thread(pid_t tid, struct stopped *s)
+/* Make a thread stop: 1, 0 if it has ended, -1 if it may not be. */
+static int interrupt(pid_t tid)
 {
-    *s = (struct stopped){.tid = tid};
-    if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
+    if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0) {
         int why = errno;
         bool gone = why == ESRCH || has_ended(tid); /* one that ends just now may not be traced */
         errno = why;
         return gone ? 0 : -1;
     }
-    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !wait_for_stop(tid) ||
-        ptrace(PTRACE_GETREGS, tid, 0, &s->regs) < 0 ||
-        ptrace(PTRACE_GETSIGMASK, tid, sizeof s->mask, &s->mask) < 0)
+    return ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0;
+}
+
+/* Wait until it has, and look at it. */
+static int look_at_stop(pid_t tid, struct stopped *s, bool for_ever)
+{
+    *s = (struct stopped){.tid = tid};
+    int got = wait_for_stop(tid, for_ever);
+    if (got == 1 && (ptrace(PTRACE_GETREGS, tid, 0, &s->regs) < 0 ||
+                     ptrace(PTRACE_GETSIGMASK, tid, sizeof s->mask, &s->mask) < 0))
         return 0;
-    return 1;
+    return got;
 }
 
 static bool is_stopped(const struct stops *s, pid_t tid)
@@ -130,98 +142,160 @@ static bool is_stopped(const struct stops *s, pid_t tid)
     return false;
 }
 
-/* Stop those threads that are not yet; how many there were, or -1. */
-static int stop_more(pid_t pid, struct stops *s)
+/* Tell those threads to stop that are not yet among the stopped; false with an errno if one may not be. */
+static bool interrupt_more(pid_t pid, const struct stops *s, struct pids *told)
 {
     char path[64];
-    int more = 0;
+    int got = 0;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *d = opendir(path);
-    for (struct dirent *x; d && (x = readdir(d));) {
-        struct stopped t;
+    for (struct dirent *x; d && got >= 0 && (x = readdir(d));) {
         pid_t tid = (pid_t)atoi(x->d_name);
         if (tid <= 0 || is_stopped(s, tid))
             continue;
-        int got = stop_thread(tid, &t);
-        if (got < 0) {
-            closedir(d);
-            return -1;
-        }
-        if (got)
-            vec_push(&s->v, t);
-        more += got;
+        got = interrupt(tid);
+        if (got > 0)
+            vec_push(told, tid);
     }
+    int why = errno;
     if (d)
         closedir(d);
-    return more;
+    errno = why;
+    return got >= 0;
+}
+
+/* Stop those threads that are not yet; how many there were, or -1 with an errno. */
+static int stop_more(pid_t pid, struct stops *s, bool for_ever)
+{
+    struct pids told = {0};
+    int more = 0, why = 0;
+    if (!s->since)
+        s->since = monotonic();
+    if (!interrupt_more(pid, s, &told))
+        why = errno;
+    for (size_t i = 0; i < told.n; i++) {
+        struct stopped t;
+        int got = look_at_stop(told.v[i], &t, for_ever);
+        if (got < 0)
+            why = errno;
+        if (got > 0)
+            vec_push(&s->v, t);
+        more += got > 0;
+    }
+    vec_fini(&told);
+    errno = why;
+    return why ? -1 : more;
 }
 
 /* Let a thread go on as it was. What the kernel does not begin again by itself, we do: it would say EINTR because of us. */
-static void let_go(struct stopped *s)
+static void let_go(struct process *p, struct stopped *s)
 {
-    if ((s64)s->regs.rax == -EINTR && restart(&s->regs))
-        ptrace(PTRACE_SETREGS, s->tid, 0, &s->regs);
-    ptrace(PTRACE_DETACH, s->tid, 0, 0);
+    if (interruption(&s->regs) != EINTR || has_signal(p, s)) {
+        ptrace(PTRACE_DETACH, s->tid, 0, 0);
+        return;
+    }
+    restart(&s->regs);
+    waits_note(p, s->tid, &s->regs, 0);
+    waits_let_go(p, s->tid, &s->regs);
 }
 
-static void let_all_go(struct stops *s)
+/* Those first that need nothing else. */
+static void let_all_go(struct process *p, struct stops *s)
 {
-    for (size_t i = 0; i < s->v.n; i++)
-        let_go(&s->v.v[i]);
+    for (u32 eintr = 0; eintr < 2; eintr++)
+        for (size_t i = 0; i < s->v.n; i++)
+            if ((interruption(&s->v.v[i].regs) == EINTR) == eintr)
+                let_go(p, &s->v.v[i]);
     vec_fini(&s->v);
 }
 
 /* A thread may make another while we stop the rest. An errno if one may not be stopped, or there is none. */
-static int stop_all(pid_t pid, struct stops *s)
+static int stop_all(struct process *p, struct stops *s, bool for_ever)
 {
     int more;
-    while ((more = stop_more(pid, s)) > 0)
+    while ((more = stop_more(p->pid, s, for_ever)) > 0)
         ;
     if (more == 0 && s->v.n)
         return 0;
     int why = more < 0 ? errno : ESRCH;
-    let_all_go(s);
+    let_all_go(p, s);
     return why;
+}
+
+static void note_pause(double *worst, double since)
+{
+    *worst = MAX(*worst, monotonic() - since);
 }
 
 /* -- Refusing ------------------------------------------------------------------------------------ */
 
-static int refuse(pid_t pid, const char *why, struct err *e)
+#define REFUSE(e, pid, ...) refuse(e, pid, (char[256]){0}, 256, __VA_ARGS__)
+
+__attribute__((format(printf, 5, 6))) static int refuse(struct err *e, pid_t pid, char *why, size_t room,
+                                                        const char *format, ...)
 {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, room, format, list);
+    va_end(list);
     return err_set(e, "cannot attach to process %d: %s", pid, why);
 }
 
 /* What can be seen before anything is stopped. */
 static int check_process(pid_t pid, struct err *e)
 {
-    char value[64], why[128];
-    if (!read_status(pid, "State", value, sizeof value))
-        return refuse(pid, "there is none of this number", e);
+    char value[64], name[64] = "";
+    if (!pids_status(pid, "State", value, sizeof value))
+        return REFUSE(e, pid, "there is none of this number");
     if (value[0] == 'Z' || value[0] == 'X')
-        return refuse(pid, "it has ended, and only waits for its parent to notice", e);
-    if (!read_status(pid, "VmSize", value, sizeof value))
-        return refuse(pid, "it is a thread of the kernel, and has no program", e);
-    if (read_status(pid, "Tgid", value, sizeof value) && atoi(value) != pid) {
-        snprintf(why, sizeof why, "it is a thread of process %d; attach to that", atoi(value));
-        return refuse(pid, why, e);
+        return REFUSE(e, pid, "it has ended, and only waits for its parent to notice");
+    if (!pids_status(pid, "VmSize", value, sizeof value))
+        return REFUSE(e, pid, "it is a thread of the kernel, and has no program");
+    pid_t group = (pid_t)status_number(pid, "Tgid", 10), tracer = (pid_t)status_number(pid, "TracerPid", 10);
+    if (pid == getpid() || group == getpid())
+        return REFUSE(e, pid, "it is gait itself");
+    if (group != pid)
+        return REFUSE(e, pid, "it is a thread of process %d; attach to that", group);
+    if (pid == getppid())
+        return REFUSE(e, pid, "it is gait's own parent, which waits for gait; start gait from somewhere else");
+    if (tracer) {
+        pids_status(tracer, "Name", name, sizeof name);
+        return REFUSE(e, pid, "%s (process %d) traces it already; end that first", name, tracer);
     }
-    if (read_status(pid, "TracerPid", value, sizeof value) && atoi(value)) {
-        snprintf(why, sizeof why, "process %d traces it already; end that first", atoi(value));
-        return refuse(pid, why, e);
-    }
-    if (pid == getpid())
-        return refuse(pid, "it is gait itself", e);
+    if (status_number(pid, "Seccomp", 10))
+        return REFUSE(e, pid, "it has a seccomp filter, which might kill it for a system call that gait needs");
     return 0;
+}
+
+static char yama_scope(void)
+{
+    char scope = '0';
+    FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    if (f && fread(&scope, 1, 1, f) != 1)
+        scope = '0';
+    if (f)
+        fclose(f);
+    return scope;
 }
 
 static int refuse_stop(pid_t pid, int why, struct err *e)
 {
+    uid_t owner = (uid_t)status_number(pid, "Uid", 10);
+    char scope = yama_scope();
+    if (why == EBUSY)
+        return REFUSE(e, pid, "one of its threads is in a system call that nothing interrupts; try again");
+    if (why == ESRCH || has_ended(pid))
+        return REFUSE(e, pid, "it has just ended");
     if (why != EPERM)
-        return refuse(pid, strerror(why), e);
-    return refuse(pid,
-                  "it may not be traced; it must belong to the same user, and the setting kernel.yama.ptrace_scope "
-                  "must be 0, or gait must run as root",
-                  e);
+        return REFUSE(e, pid, "%s", strerror(why));
+    if (owner != geteuid() && geteuid())
+        return REFUSE(e, pid, "it belongs to another user (%u); run gait as that user, or as root", owner);
+    if (scope == '3')
+        return REFUSE(e, pid, "the kernel allows nobody to trace anything (kernel.yama.ptrace_scope is 3, until the next boot)");
+    if (scope != '0')
+        return REFUSE(e, pid, "the kernel allows only parents to trace (kernel.yama.ptrace_scope is %c); allow it with "
+                              "`sysctl kernel.yama.ptrace_scope=0`, or run gait as root", scope);
+    return REFUSE(e, pid, "the kernel does not allow to trace it: it has privileges that gait has not, or protects itself; run gait as root");
 }
 
 /* -- In ------------------------------------------------------------------------------------------ */
@@ -236,8 +310,12 @@ static void enter_threads(struct process *p, struct stops *s)
     for (size_t i = 0; i < s->v.n; i++) {
         struct stopped *x = &s->v.v[i];
         struct thread *t = process_thread(p, (u32)i);
+        u32 why = interruption(&x->regs);
         restart(&x->regs);
+        if (why == EINTR)
+            waits_note(p, x->tid, &x->regs, 0);
         inject_thread(p, (u32)i, (u32)pids_seen(x->tid), &x->regs);
+        t->interrupted = why;
         t->held = 1;
         t->task_mask = x->mask;
         ptrace(PTRACE_SETSIGMASK, x->tid, sizeof all, &all);
@@ -247,28 +325,37 @@ static void enter_threads(struct process *p, struct stops *s)
     vec_fini(&s->v);
 }
 
+/* The first window of a run, or another one. */
+static void note_process(struct process *p)
+{
+    struct run *r = p->run;
+    struct trace_process x = {.how = r->result->stats.windows ? TRACE_BY_again : TRACE_BY_command, .from = r->attached_as};
+    r->attached_as = p->number = tracks_image(r, &x, p->pid);
+    r->result->stats.windows++;
+}
+
 int attach_begin(struct process *p, struct err *e)
 {
     struct stops s = {0};
+    waits_forget(p->run);
     if (check_process(p->pid, e))
         return -1;
-    int why = stop_all(p->pid, &s);
+    int why = stop_all(p, &s, false);
     if (why)
         return refuse_stop(p->pid, why, e);
     if (s.v.n > WIRE_THREADS) {
-        err_set(e, "cannot attach to process %d: it has %zu threads, and at most %d can be traced",
-                p->pid, s.v.n, WIRE_THREADS);
+        REFUSE(e, p->pid, "it has %zu threads, and at most %d can be traced", s.v.n, WIRE_THREADS);
     } else if (start_image_fault(p->pid) == TRACE_UNTRACED_bits) {
-        err_set(e, "cannot attach to process %d: it is a 32-bit program, and gait traces 64-bit ones",
-                p->pid);
+        REFUSE(e, p->pid, "it is a 32-bit program, and gait traces 64-bit ones");
     } else if (inject(p, e) == 0) {
-        struct trace_process x = {.how = TRACE_BY_command};
-        p->number = tracks_image(p->run, &x, p->pid);
+        note_process(p);
         process_begin(p);
+        process_serve(p);
         enter_threads(p, &s);
+        note_pause(&p->run->result->stats.attach_pause, s.since);
         return 0;
     }
-    let_all_go(&s);
+    let_all_go(p, &s);
     return -1;
 }
 
@@ -298,22 +385,19 @@ static void close_gates(struct process *p)
         store_relaxed(&process_thread(p, i)->limit, 0);
 }
 
-/* The program's registers, before the system call that the thread waits in. */
-static void native_registers(const struct process *p, const struct thread *t, u64 rax,
-                             struct user_regs_struct *r)
+/* The program's registers, after the system call that the thread waits in, as the kernel keeps them meanwhile: it sees to the rest. */
+static void native_registers(const struct thread *t, struct user_regs_struct *r)
 {
     u64 regs[16];
     memcpy(regs, t->regs, sizeof regs);
     if (t->swapped && t->swapped <= 16)
         regs[t->swapped - 1] = t->swapped_value;
-    r->rcx = regs[RCX], r->rdx = regs[RDX], r->rbx = regs[RBX], r->rsp = regs[RSP];
+    r->rcx = t->pc, r->rdx = regs[RDX], r->rbx = regs[RBX], r->rsp = regs[RSP];
     r->rbp = regs[RBP], r->rsi = regs[RSI], r->rdi = regs[RDI], r->r8 = regs[R8];
     r->r9 = regs[R9], r->r10 = regs[R10], r->r12 = regs[R12], r->r13 = regs[R13];
     r->r14 = regs[R14], r->r15 = regs[R15];
-    r->r11 = p->control->events == EVENTS_none ? t->ptr : t->app_r11;
-    r->rax = rax;
-    r->rip = t->pc - 2;
-    r->eflags = t->flags;
+    r->r11 = r->eflags = t->flags;
+    r->rip = t->pc;
     r->gs_base = t->app_gs;
 }
 
@@ -330,24 +414,46 @@ static int restore_stack(struct process *p, struct stopped *s, const struct thre
     return remote_end(&m, e);
 }
 
-/* One that waits in a system call. Our handlers stay until all have left: pass_on, in the guest, sees to signals until then. */
+/* When the call that a thread of the guest is in began; 0 if that was before the thread came to us. */
+static double call_began(const struct process *p, const struct thread *t)
+{
+    const struct run *r = p->run;
+    double now = monotonic(), hz = (double)(__rdtsc() - r->began_tsc) / (now - r->began);
+    u64 began = load_relaxed(&t->call_began);
+    if (load_relaxed(&t->n_syscalls) == 1)
+        return 0;
+    return began > r->began_tsc ? r->began + (double)(began - r->began_tsc) / hz : now;
+}
+
+/* Where a thread waits in a system call of the program's, it can be led out. If a signal comes just now, that is the guest's. */
+static bool waits_in_call(const struct process *p, const struct thread *t, const struct stopped *s)
+{
+    return s->regs.rip == p->call_returned && interruption(&s->regs) && !load_relaxed(&t->pending) &&
+           !load_relaxed(&t->cloning) && !load_relaxed(&t->execing) && !has_signal(p, s);
+}
+
+/* Our handlers stay until all have left: pass_on, in the guest, sees to signals until then. */
 static void lead_out(struct process *p, struct thread *t, struct stopped *s)
 {
     struct err ignored;
     struct user_regs_struct r = s->regs;
-    bool waits = r.rip == p->call_returned && restart(&r) && !load_relaxed(&t->pending) &&
-                 !load_relaxed(&t->cloning) && !load_relaxed(&t->execing);
-    if (waits && restore_stack(p, s, t, &ignored) == 0) {
-        u64 mask = s->mask | t->blocked;
-        native_registers(p, t, r.rax, &r);
-        ptrace(PTRACE_SETREGS, s->tid, 0, &r);
-        ptrace(PTRACE_SETSIGMASK, s->tid, sizeof mask, &mask);
-        __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
-        store_release(&t->left, 1);
+    if (!waits_in_call(p, t, s) || restore_stack(p, s, t, &ignored)) {
         ptrace(PTRACE_DETACH, s->tid, 0, 0);
         return;
     }
-    let_go(s);
+    u64 mask = s->mask | t->blocked;
+    native_registers(t, &r);
+    ptrace(PTRACE_SETREGS, s->tid, 0, &r);
+    ptrace(PTRACE_SETSIGMASK, s->tid, sizeof mask, &mask);
+    __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
+    store_release(&t->left, 1);
+    if (interruption(&r) != EINTR) {
+        ptrace(PTRACE_DETACH, s->tid, 0, 0);
+        return;
+    }
+    restart(&r);
+    waits_note(p, s->tid, &r, call_began(p, t));
+    waits_let_go(p, s->tid, &r);
 }
 
 /* A task as we know it, of one as it knows itself. */
@@ -369,8 +475,14 @@ static void lead_out_those_that_wait(struct process *p)
     for (u32 i = 0; i < blocks_of(p); i++) {
         struct thread *t = process_thread(p, i);
         struct stopped s;
-        if (!has_left(t) && load_relaxed(&t->calling) && stop_thread(our_tid(p, t), &s) > 0)
+        if (has_left(t) || !load_relaxed(&t->calling))
+            continue;
+        double since = monotonic();
+        pid_t tid = our_tid(p, t);
+        if (interrupt(tid) > 0 && look_at_stop(tid, &s, true) > 0) {
             lead_out(p, t, &s);
+            note_pause(&p->run->result->stats.leave_pause, since);
+        }
     }
 }
 
@@ -378,7 +490,10 @@ static void lead_out_those_that_wait(struct process *p)
 static void restore_actions(struct process *p, struct remote *m)
 {
     u64 room = p->base + WIRE_CTL_OFF + offsetof(struct control, scratch);
+    u64 caught = status_number(p->pid, "SigCgt", 16);
     for (u32 sig = 1; sig <= 64; sig++) {
+        if (!(caught >> (sig - 1) & 1))
+            continue;
         REMOTE(m, SYS_rt_sigaction, sig, 0, room, 8);
         u64 handler = p->control->scratch[0], own = p->base + WIRE_GUEST_OFF;
         u64 action = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand[0].action) +
@@ -413,7 +528,6 @@ static bool unmap(struct process *p, struct stops *s)
 
 bool attach_end(struct process *p)
 {
-    struct stops s = {0};
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         close_gates(p);
@@ -423,10 +537,12 @@ bool attach_end(struct process *p)
     }
     bool out = false;
     for (u32 i = 0; i < LEAVE_TRIES && !out && all_have_left(p); i++) {
-        if (stop_all(p->pid, &s))
+        struct stops s = {0};
+        if (stop_all(p, &s, true))
             break;
         out = unmap(p, &s);
-        let_all_go(&s);
+        let_all_go(p, &s);
+        note_pause(&p->run->result->stats.leave_pause, s.since);
         if (!out)
             usleep(LEAVE_US);
     }

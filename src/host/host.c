@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 static int read_stress(struct stress *st, struct err *e)
 {
@@ -119,7 +120,6 @@ static int begin_attached(struct run *r, struct err *e)
         process_free(p);
         return -1;
     }
-    process_serve(p);
     r->result->ran = true;
     return 0;
 }
@@ -127,6 +127,7 @@ static int begin_attached(struct run *r, struct err *e)
 static int run(struct run *r, struct err *e)
 {
     r->began = monotonic();
+    r->began_tsc = __rdtsc();
     seal_begin(r);
     if ((r->options->attach ? begin_attached : begin)(r, e) < 0) {
         seal_end(r);

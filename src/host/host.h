@@ -34,6 +34,7 @@ struct run_options {
     char **argv; /* the program and its arguments, NULL-terminated */
     pid_t attach; /* or a process that runs already; 0: none */
     double seconds; /* let it go after these; 0: when a signal says so, or when it ends */
+    double leave; /* then leave it alone for so many, and attach again, without end; 0: once only */
     enum events_level events;
     enum sink sink;
     enum overflow overflow; /* what a thread does whose records nobody takes */
@@ -45,6 +46,8 @@ struct run_options {
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
+    double attach_pause, leave_pause;    /* how long threads stood still at most when they were attached to, and let go */
+    u64 windows;                         /* how often it was attached to */
     u64 processes, threads;              /* traced; a new image counts as a process */
     u64 untraced;                        /* tasks that ran natively */
     u64 full;    /* processes that went on natively since no more units could be numbered */

@@ -93,11 +93,20 @@ struct seal_job {
 };
 enum { SEALERS = 8 };
 
+/* A thread that was stopped in a system call with a time limit. */
+struct wait {
+    pid_t tid;
+    u64 nr, pc, sp;
+    double until;
+    u64 switches; /* how often it had been off the processor when it was let go */
+};
+
 struct run {
     const struct run_options *options;
     struct run_result *result;
     struct stress stress;
-    double began;
+    double began; /* this run; attached, this window */
+    u64 began_tsc; /* the same by the time stamp counter */
 
     /* The main thread's: */
     VEC(struct process *) processes;
@@ -107,6 +116,8 @@ struct run {
     bool root_ended;
     bool detached; /* from all processes, since we were told to leave */
     bool attached_ended; /* the process that we attached to has ended, and it is known how */
+    u32 attached_as;     /* its number in the trace, of this window */
+    VEC(struct wait) waits;
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
@@ -257,6 +268,14 @@ int inject_adopt(struct process *p, const struct process *parent, u32 block, int
 int attach_begin(struct process *p, struct err *e);
 bool attach_end(struct process *p);
 
+/* waits.c: a thread is stopped in a system call that says EINTR and has a time limit, with its registers before that call. Note until when
+ * it waits, by when it began; 0: that is not known, but it may have been noted before. */
+void waits_note(struct process *p, pid_t tid, const struct user_regs_struct *r, double began);
+/* Forget the waits of threads that were not let go in them. */
+void waits_forget(struct run *r);
+/* Let it go, to wait for the rest of its time. */
+void waits_let_go(struct process *p, pid_t tid, struct user_regs_struct *r);
+
 /* serve.c: make the translator, when the shared pages are there. */
 void serve_begin(struct process *p);
 /* Answer the guest's requests until told to stop. */
@@ -291,7 +310,9 @@ u32 tracks_sharer(struct process *p, pid_t pid);
  * the writer's error. */
 struct track *tracks_thread(struct process *p, u32 local, u32 tid, u32 pid);
 
-/* pids.c: what a task calls itself. */
+/* pids.c: what the kernel tells of a task under this name; false if it tells nothing. */
+bool pids_status(pid_t pid, const char *name, char *value, size_t room);
+/* What a task calls itself. */
 pid_t pids_seen(pid_t pid);
 struct pids {
     pid_t *v;

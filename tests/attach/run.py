@@ -6,7 +6,6 @@
 """
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,78 +13,11 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from cases import GAIT, build, case, main, require, use  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from cases import GAIT, case, main, require, use  # noqa: E402
 
-WORK = use("attach")
-ROUNDS = int(os.environ.get("ROUNDS", "8"))
-GOOD = re.compile(r"ready|round|rounds [\d ]+|ended")
-
-
-class Program:
-    """A program that runs by itself and says `ready`; what else it says than GOOD is a complaint."""
-
-    def __init__(self, name, *argv):
-        self.program = build(name, HERE / f"{name}.c")
-        self.out = WORK / f"{name}.out"
-        with open(self.out, "w") as out:
-            self.process = subprocess.Popen([self.program, *argv], stdin=subprocess.DEVNULL, stdout=out)
-        self.pid = self.process.pid
-        self.wait_for(lambda said: "ready" in said, "it does not begin")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def said(self):
-        return self.out.read_text().splitlines()
-
-    def wait_for(self, holds, why):
-        end = time.time() + 60
-        while not holds(self.said()):
-            require(time.time() < end and self.process.poll() is None, f"{why}: {self.said()[-3:]}")
-            time.sleep(0.02)
-
-    def goes_on(self):
-        """It still does what it did."""
-        n = self.said().count("round")
-        self.wait_for(lambda said: said.count("round") > n, "it stands still")
-
-    def is_unhurt(self):
-        bad = [line for line in self.said() if not GOOD.fullmatch(line)]
-        require(not bad, f"it complains: {bad[:5]}")
-        require(self.process.poll() is None, "it has ended")
-
-    def traits(self):
-        """What of it must be the same before and after: signals that it handles, ignores and blocks, its files, its stack for signals."""
-        fields = {}
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name in ("SigCgt", "SigIgn", "SigBlk", "TracerPid", "Seccomp"):
-                fields[name] = value.strip()
-        fields["files"] = sorted(os.listdir(f"/proc/{self.pid}/fd"))
-        fields["gait"] = [line for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines() if "gait" in line]
-        return fields
-
-
-def attach(pid, *options):
-    return subprocess.run([GAIT, "attach", "-p", str(pid), "-o", WORK / "attached.gait", *options],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
-
-
-def attach_again_and_again(program, seconds="0.05"):
-    before = program.traits()
-    require(before["gait"] == [], "it has pages of gait's before")
-    for n in range(ROUNDS):
-        run = attach(program.pid, "--for", seconds)
-        require(run.returncode == 0 and not run.stderr, f"round {n}: status {run.returncode}, {run.stderr}")
-        program.is_unhurt()
-        after = program.traits()
-        require(after == before, f"round {n}: {before} became {after}")
+use("attach")
+from processes import ROUNDS, WORK, Program, all_traits, attach, attach_again_and_again, status, traits  # noqa: E402
 
 
 def info():
@@ -97,7 +29,7 @@ def info():
 @case
 def registers_flags_and_vectors_are_kept():
     with Program("registers") as p:
-        attach_again_and_again(p)
+        attach_again_and_again(p.pid, p.is_unhurt)
         p.goes_on()
         p.is_unhurt()
 
@@ -105,7 +37,7 @@ def registers_flags_and_vectors_are_kept():
 @case
 def no_system_call_comes_back_early():
     with Program("waits") as p:
-        attach_again_and_again(p)
+        attach_again_and_again(p.pid, p.is_unhurt)
         p.process.send_signal(signal.SIGUSR1)
         p.wait_for(lambda said: any(line.startswith("rounds") for line in said), "its handler does not run")
         p.process.send_signal(signal.SIGTERM)
@@ -115,7 +47,7 @@ def no_system_call_comes_back_early():
 @case
 def a_storm_of_signals():
     with Program("waits", "storm") as p:
-        attach_again_and_again(p)
+        attach_again_and_again(p.pid, p.is_unhurt)
         p.process.send_signal(signal.SIGTERM)
         require(p.process.wait(10) == 0 and p.said()[-1] == "ended", "it does not end as it should")
 
@@ -123,15 +55,15 @@ def a_storm_of_signals():
 @case
 def threads_that_come_and_go():
     with Program("spawner") as p:
-        before = p.traits()
+        before = traits(p.pid)
         for n in range(ROUNDS):
             run = attach(p.pid, "--for", "0.1")
             require(run.returncode == 0, f"round {n}: status {run.returncode}, {run.stderr}")
             p.is_unhurt()
-            require(p.traits()["gait"] == [], f"round {n}: pages are left")
+            require(traits(p.pid)["gait"] == [], f"round {n}: pages are left")
         p.goes_on()
         p.is_unhurt()
-        require({**p.traits(), "SigBlk": 0} == {**before, "SigBlk": 0}, "it is not as it was")
+        require(traits(p.pid) == before, "it is not as it was")
 
 
 @case
@@ -153,7 +85,7 @@ def an_interrupt_detaches():
         time.sleep(1)
         gait.send_signal(signal.SIGINT)
         require(gait.wait(30) == 0, "it does not end well")
-        require(p.traits()["gait"] == [], "pages are left")
+        require(traits(p.pid)["gait"] == [], "pages are left")
         require(info()["complete"], "the trace is not complete")
         p.goes_on()
         p.is_unhurt()
