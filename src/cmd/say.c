@@ -112,6 +112,16 @@ u64 option_number(const char *command, const char *option, const char *what, con
     return n;
 }
 
+double option_seconds(const char *command, const char *option, const char *s)
+{
+    char *end;
+    double x = strtod(s, &end);
+    bool ms = !strcmp(end, "ms");
+    if (end == s || (*end && !ms && strcmp(end, "s")) || !(x > 0) || x > 1e9)
+        die_usage("%s: --%s wants a number of seconds, like 2s or 50ms, not %s", command, option, s);
+    return ms ? x / 1e3 : x;
+}
+
 u32 option_word(const char *option, const char *given, const char *const *words, u32 n)
 {
     char list[128] = "";

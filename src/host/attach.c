@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,7 +335,7 @@ static void note_process(struct process *p)
     r->result->stats.windows++;
 }
 
-int attach_begin(struct process *p, struct err *e)
+static int enter_process(struct process *p, struct err *e)
 {
     struct stops s = {0};
     waits_forget(p->run);
@@ -357,6 +358,22 @@ int attach_begin(struct process *p, struct err *e)
     }
     let_all_go(p, &s);
     return -1;
+}
+
+int attach_begin(struct run *r, struct err *e)
+{
+    struct process *p = process_new(r, r->options->attach);
+    r->root_ended = true; /* it is nobody's child of ours */
+    r->window_began = monotonic();
+    if (enter_process(p, e) < 0) {
+        process_free(p);
+        return -1;
+    }
+    if (!r->attached_fd)
+        r->attached_fd = fcntl(p->pid_fd, F_DUPFD_CLOEXEC, 3);
+    r->detached = false;
+    r->result->ran = true;
+    return 0;
 }
 
 /* -- Out ----------------------------------------------------------------------------------------- */

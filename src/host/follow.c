@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,23 +73,31 @@ struct end_info {
 enum { END_INFO_EXIT = 1 << 3 };
 #define PIDFD_END_INFO _IOWR(0xff, 11, struct end_info)
 
+/* The status of a process that has ended, if the kernel tells. */
+static bool end_of(int pid_fd, int *status)
+{
+    struct end_info info = {.mask = END_INFO_EXIT};
+    if (ioctl(pid_fd, PIDFD_END_INFO, &info) < 0 || !(info.mask & END_INFO_EXIT))
+        return false;
+    *status = info.exit_code;
+    return true;
+}
+
 static void note_end(struct process *p)
 {
     struct run *r = p->run;
-    struct end_info info = {.mask = END_INFO_EXIT};
     u32 exited = load_relaxed(&p->control->exited), ending = TRACE_ENDED_unknown, code = 0;
     int status = 0;
     bool known = p->pid == r->root && r->root_ended;
     if (known)
         status = r->result->status;
-    else if (ioctl(p->pid_fd, PIDFD_END_INFO, &info) == 0 && (info.mask & END_INFO_EXIT)) {
-        status = info.exit_code;
-        known = true;
-    } else if (exited) {
+    else
+        known = end_of(p->pid_fd, &status);
+    if (!known && exited) {
         status = (int)((exited & 0xff) << 8);
         known = true;
     }
-    if (known && p->number == 0 && r->options->attach) {
+    if (known && r->options->attach && p->number == r->attached_as) {
         r->result->status = status;
         r->attached_ended = true;
     }
@@ -609,7 +619,8 @@ static void on_told(int sig)
 static bool is_over(const struct run *r)
 {
     double limit = r->options->seconds;
-    return r->options->attach && (told_to_leave || (limit > 0 && monotonic() - r->began > limit));
+    return r->options->attach &&
+           (told_to_leave || (limit > 0 && monotonic() - r->window_began >= limit));
 }
 
 static void let_processes_go(struct run *r)
@@ -626,14 +637,36 @@ static void let_processes_go(struct run *r)
     }
 }
 
+/* Leave the process alone for a while, and attach to it again; false with an empty sentence if it has ended, or we are told to end. */
+static bool come_back(struct run *r, struct err *e)
+{
+    struct pollfd ended = {.fd = r->attached_fd, .events = POLLIN};
+    double until = monotonic() + r->options->leave, left;
+    e->text[0] = 0;
+    while (!told_to_leave && (left = until - monotonic()) > 0)
+        if (poll(&ended, 1, (int)MIN(ceil(left * 1e3), 1e6)) > 0)
+            break;
+    if (told_to_leave || !r->options->leave)
+        return false;
+    if (poll(&ended, 1, 0) > 0) {
+        r->attached_ended = end_of(r->attached_fd, &r->result->status);
+        return false;
+    }
+    return attach_begin(r, e) == 0;
+}
+
 static int how_long(const struct run *r)
 {
+    double left = r->window_began + r->options->seconds - monotonic();
+    if (r->options->attach && r->options->seconds > 0)
+        return (int)MAX(0, MIN(ceil(left * 1e3), LOOK_MS));
     return must_look(r) || r->options->attach ? LOOK_MS : -1;
 }
 
 /* Keyboard signals go to the program as well as to us, and it decides; unless it was there before us: then they tell us to leave. */
-void follow_run(struct run *r)
+int follow_run(struct run *r, struct err *e)
 {
+    int status = 0;
     struct sigaction act = {.sa_handler = r->options->attach ? on_told : SIG_IGN}, old_int, old_quit,
                      old_term;
     sigaction(SIGINT, &act, &old_int);
@@ -644,6 +677,9 @@ void follow_run(struct run *r)
         int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), how_long(r));
         if (is_over(r)) {
             let_processes_go(r);
+            if (come_back(r, e))
+                continue;
+            status = e->text[0] ? -1 : 0;
             break;
         }
         empty(r->signals); /* first: whoever stops from here on rings again */
@@ -656,11 +692,12 @@ void follow_run(struct run *r)
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGQUIT, &old_quit, NULL);
     sigaction(SIGTERM, &old_term, NULL);
+    return status;
 }
 
 void follow_end(struct run *r)
 {
-    const int fds[] = {r->epoll, r->signals, r->bell};
+    const int fds[] = {r->epoll, r->signals, r->bell, r->attached_fd};
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         if (fds[i] > 0)
             close(fds[i]);
@@ -668,6 +705,7 @@ void follow_end(struct run *r)
     vec_fini(&r->execing);
     vec_fini(&r->waiting);
     vec_fini(&r->posted);
+    vec_fini(&r->waits);
     sigaction(SIGCHLD, &r->old_child, NULL);
     sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }

@@ -105,7 +105,8 @@ struct run {
     const struct run_options *options;
     struct run_result *result;
     struct stress stress;
-    double began; /* this run; attached, this window */
+    double began; /* this run, */
+    double window_began; /* ... and this window, of a process that is attached to */
     u64 began_tsc; /* the same by the time stamp counter */
 
     /* The main thread's: */
@@ -117,6 +118,7 @@ struct run {
     bool detached; /* from all processes, since we were told to leave */
     bool attached_ended; /* the process that we attached to has ended, and it is known how */
     u32 attached_as;     /* its number in the trace, of this window */
+    int attached_fd;     /* its pidfd; 0: none */
     VEC(struct wait) waits;
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
     sigset_t old_mask;        /* as gait was started, for the command */
@@ -263,9 +265,9 @@ int inject_release(struct process *p, struct err *e);
  * them itself. */
 int inject_adopt(struct process *p, const struct process *parent, u32 block, int fd, struct err *e);
 
-/* attach.c: take over a process that runs already; let one go, so that nothing of ours remains: false if it has ended, or something
+/* attach.c: take over the process that the options name; let one go, so that nothing of ours remains: false if it has ended, or something
  * does remain. */
-int attach_begin(struct process *p, struct err *e);
+int attach_begin(struct run *r, struct err *e);
 bool attach_end(struct process *p);
 
 /* waits.c: a thread is stopped in a system call that says EINTR and has a time limit, with its registers before that call. Note until when
@@ -290,9 +292,9 @@ void epoch_settle(void *process);
 bool epoch_stop(void *process);
 void epoch_go(void *process);
 
-/* follow.c: the main thread's loop, until nothing that is traced is left. */
+/* follow.c: the main thread's loop, until nothing that is traced is left. -1 if it could not be attached to once more. */
 int follow_begin(struct run *r, struct err *e);
-void follow_run(struct run *r);
+int follow_run(struct run *r, struct err *e);
 void follow_end(struct run *r);
 /* Watch for the end of a process. */
 void follow_watch(struct process *p);
