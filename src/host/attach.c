@@ -196,7 +196,7 @@ static void let_go(struct process *p, struct stopped *s)
         return;
     }
     restart(&s->regs);
-    waits_note(p, s->tid, &s->regs, 0);
+    waits_note(p, s->tid, &s->regs, monotonic());
     waits_let_go(p, s->tid, &s->regs);
 }
 
@@ -314,13 +314,14 @@ static void enter_threads(struct process *p, struct stops *s)
         u32 why = interruption(&x->regs);
         restart(&x->regs);
         if (why == EINTR)
-            waits_note(p, x->tid, &x->regs, 0);
+            waits_note(p, x->tid, &x->regs, s->since);
         inject_thread(p, (u32)i, (u32)pids_seen(x->tid), &x->regs);
         t->interrupted = why;
         t->held = 1;
         t->task_mask = x->mask;
         ptrace(PTRACE_SETSIGMASK, x->tid, sizeof all, &all);
     }
+    waits_forget(p->run, false);
     for (size_t i = 0; i < s->v.n; i++)
         inject_enter(p, (u32)i, s->v.v[i].tid, s->v.v[i].regs);
     vec_fini(&s->v);
@@ -338,7 +339,7 @@ static void note_process(struct process *p)
 static int enter_process(struct process *p, struct err *e)
 {
     struct stops s = {0};
-    waits_forget(p->run);
+    waits_forget(p->run, true);
     if (check_process(p->pid, e))
         return -1;
     int why = stop_all(p, &s, false);
@@ -431,14 +432,12 @@ static int restore_stack(struct process *p, struct stopped *s, const struct thre
     return remote_end(&m, e);
 }
 
-/* When the call that a thread of the guest is in began; 0 if that was before the thread came to us. */
+/* When the call that a thread of the guest is in began there. */
 static double call_began(const struct process *p, const struct thread *t)
 {
     const struct run *r = p->run;
     double now = monotonic(), hz = (double)(__rdtsc() - r->began_tsc) / (now - r->began);
     u64 began = load_relaxed(&t->call_began);
-    if (load_relaxed(&t->n_syscalls) == 1)
-        return 0;
     return began > r->began_tsc ? r->began + (double)(began - r->began_tsc) / hz : now;
 }
 
@@ -469,6 +468,8 @@ static void lead_out(struct process *p, struct thread *t, struct stopped *s)
         return;
     }
     restart(&r);
+    if (load_relaxed(&t->n_syscalls) != 1) /* not the one that it was in when it came to us */
+        waits_forget_one(p->run, s->tid);
     waits_note(p, s->tid, &r, call_began(p, t));
     waits_let_go(p, s->tid, &r);
 }

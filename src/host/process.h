@@ -98,7 +98,7 @@ struct wait {
     pid_t tid;
     u64 nr, pc, sp;
     double until;
-    u64 switches; /* how often it had been off the processor when it was let go */
+    u64 switches; /* how often it had been off the processor when it was let go; 0: it is in our hands */
 };
 
 struct run {
@@ -271,10 +271,11 @@ int attach_begin(struct run *r, struct err *e);
 bool attach_end(struct process *p);
 
 /* waits.c: a thread is stopped in a system call that says EINTR and has a time limit, with its registers before that call. Note until when
- * it waits, by when it began; 0: that is not known, but it may have been noted before. */
+ * it waits, unless that is known already. */
 void waits_note(struct process *p, pid_t tid, const struct user_regs_struct *r, double began);
-/* Forget the waits of threads that were not let go in them. */
-void waits_forget(struct run *r);
+/* Forget the waits of threads that are in our hands, or of all others; of one thread. */
+void waits_forget(struct run *r, bool ours);
+void waits_forget_one(struct run *r, pid_t tid);
 /* Let it go, to wait for the rest of its time. */
 void waits_let_go(struct process *p, pid_t tid, struct user_regs_struct *r);
 

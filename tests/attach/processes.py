@@ -53,6 +53,14 @@ class Program:
         require(self.process.poll() is None, "it has ended")
 
 
+def wait_until(holds, why, seconds=60):
+    """What a process does in a moment, it may not have done yet: a thread that waits for signals shows another mask than on its way there."""
+    end = time.time() + seconds
+    while not holds():
+        require(time.time() < end, why() if callable(why) else why)
+        time.sleep(0.01)
+
+
 def status(pid, *names):
     fields = {}
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
@@ -100,5 +108,4 @@ def attach_again_and_again(pid, check, seconds="0.05", look=all_traits, may_say=
         run = attach(pid, "--for", seconds)
         require(run.returncode == 0 and re.fullmatch(may_say, run.stderr, re.S), f"round {n}: status {run.returncode}, {run.stderr}")
         check()
-        after = look(pid)
-        require(after == before, f"round {n}: {before} became {after}")
+        wait_until(lambda: look(pid) == before, lambda: f"round {n}: {before} became {look(pid)}")

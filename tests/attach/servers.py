@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from cases import case, main, require, use  # noqa: E402
 
 use("attach")
-from processes import HERE, ROUNDS, WORK, Program, attach_again_and_again, traits  # noqa: E402
+from processes import HERE, ROUNDS, WORK, Program, attach_again_and_again, traits, wait_until  # noqa: E402
 
 MEASURE = float(os.environ.get("MEASURE", "5"))  # seconds before and after
 WINDOW = os.environ.get("WINDOW", "0.02")
@@ -121,13 +121,6 @@ def empty(name):
     return work
 
 
-def wait_until(holds, why):
-    end = time.time() + 60
-    while not holds():
-        require(time.time() < end, why)
-        time.sleep(0.1)
-
-
 def children(pid):
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -161,7 +154,7 @@ class Server:
 @case
 def redis():
     work = empty("redis")
-    with Server(work, "redis-server", "--port", 0, "--unixsocket", "redis.sock", "--save", "", "--io-threads", 3, "--io-threads-do-reads", "yes") as s:
+    with Server(work, "redis-server", "--port", 0, "--unixsocket", "redis.sock", "--save", "") as s:
         ask = ["redis-cli", "-s", work / "redis.sock"]
         wait_until(lambda: subprocess.run([*ask, "ping"], capture_output=True).stdout == b"PONG\n", "it does not begin")
         load = Again(["redis-benchmark", "-s", work / "redis.sock", "-n", "40000", "-c", "20", "-r", "1000", "-t", "set", "--csv"],
