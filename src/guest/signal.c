@@ -849,16 +849,30 @@ _Noreturn void step_native(struct thread *t)
 
 /* -- Leaving ----------------------------------------------------------------------------------- */
 
+static void give_actions(struct sighand *h)
+{
+    restore_actions(h);
+    store_release(&h->given, GIVEN_BACK);
+    kernel(__NR_futex, (u64)(uintptr_t)&h->given, FUTEX_WAKE, WIRE_THREADS, 0);
+}
+
 /* Threads leave one by one, and those still here need our handlers: the last one gives the program its
- * own actions. Until then the signals of those that have left are passed on to them. */
+ * own actions. If all are told to leave, they wait for that, so that the program never sees ours; it may be the host that is the last.
+ * Otherwise the signals of those that have left are passed on to them until then. */
 static void leave_actions(struct thread *t)
 {
     struct sighand *h = sighand(t);
     lock(h);
     if (__atomic_sub_fetch(&h->users, 1, __ATOMIC_ACQ_REL) == 0)
-        restore_actions(h);
+        give_actions(h);
     unlock(h);
-    t->left = 1;
+    store_release(&t->left, 1);
+    while (load_relaxed(&control(t)->leaving) && !load_acquire(&h->given) && !host_is_gone(t))
+        futex_wait(&h->given, GIVEN_NOT);
+    lock(h);
+    if (load_relaxed(&h->given) == GIVEN_BY_YOU)
+        give_actions(h);
+    unlock(h);
 }
 
 /* Everything at once, so that no signal finds one half of the thread native and the other not: its mask,

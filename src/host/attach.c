@@ -12,6 +12,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { LEAVE_TRIES = 2000, LEAVE_US = 500, GRACE = 10 /* tries before those that wait are looked at */ };
+enum { LEAVE_TRIES = 10000, LEAVE_US = 100, GRACE = 10 /* tries before those that wait are looked at */ };
 enum { STOP_TRIES = 10000, STOP_US = 100 /* how long a thread may take to stop: a second at least */ };
 
 /* A thread that we have stopped. */
@@ -448,30 +450,28 @@ static bool waits_in_call(const struct process *p, const struct thread *t, const
            !load_relaxed(&t->cloning) && !load_relaxed(&t->execing) && !has_signal(p, s);
 }
 
-/* Our handlers stay until all have left: pass_on, in the guest, sees to signals until then. */
-static void lead_out(struct process *p, struct thread *t, struct stopped *s)
+/* It is put back into the program's code, and stays stopped there until all have left. */
+static void lead_out(struct process *p, struct thread *t, struct stopped *s, struct stops *out)
 {
     struct err ignored;
-    struct user_regs_struct r = s->regs;
     if (!waits_in_call(p, t, s) || restore_stack(p, s, t, &ignored)) {
         ptrace(PTRACE_DETACH, s->tid, 0, 0);
         return;
     }
-    u64 mask = s->mask | t->blocked;
-    native_registers(t, &r);
-    ptrace(PTRACE_SETREGS, s->tid, 0, &r);
-    ptrace(PTRACE_SETSIGMASK, s->tid, sizeof mask, &mask);
+    s->mask |= t->blocked;
+    native_registers(t, &s->regs);
+    ptrace(PTRACE_SETREGS, s->tid, 0, &s->regs);
+    ptrace(PTRACE_SETSIGMASK, s->tid, sizeof s->mask, &s->mask);
+    if (interruption(&s->regs) == EINTR) {
+        struct user_regs_struct before = s->regs;
+        restart(&before);
+        if (load_relaxed(&t->n_syscalls) != 1) /* not the one that it was in when it came to us */
+            waits_forget_one(p->run, s->tid);
+        waits_note(p, s->tid, &before, call_began(p, t));
+    }
+    vec_push(&out->v, *s);
     __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
     store_release(&t->left, 1);
-    if (interruption(&r) != EINTR) {
-        ptrace(PTRACE_DETACH, s->tid, 0, 0);
-        return;
-    }
-    restart(&r);
-    if (load_relaxed(&t->n_syscalls) != 1) /* not the one that it was in when it came to us */
-        waits_forget_one(p->run, s->tid);
-    waits_note(p, s->tid, &r, call_began(p, t));
-    waits_let_go(p, s->tid, &r);
 }
 
 /* A task as we know it, of one as it knows itself. */
@@ -488,23 +488,20 @@ static pid_t our_tid(const struct process *p, const struct thread *t)
 }
 
 /* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
-static void lead_out_those_that_wait(struct process *p)
+static void lead_out_those_that_wait(struct process *p, struct stops *out)
 {
     for (u32 i = 0; i < blocks_of(p); i++) {
         struct thread *t = process_thread(p, i);
         struct stopped s;
         if (has_left(t) || !load_relaxed(&t->calling))
             continue;
-        double since = monotonic();
         pid_t tid = our_tid(p, t);
-        if (interrupt(tid) > 0 && look_at_stop(tid, &s, true) > 0) {
-            lead_out(p, t, &s);
-            note_pause(&p->run->result->stats.leave_pause, since);
-        }
+        if (interrupt(tid) > 0 && look_at_stop(tid, &s, true) > 0)
+            lead_out(p, t, &s, out);
     }
 }
 
-/* The program's actions, where ours still stand: who leaves last restores them, unless that was done from here. */
+/* The program's actions, where ours still stand: who leaves last restores them, unless that is one whom we lead out. */
 static void restore_actions(struct process *p, struct remote *m)
 {
     u64 room = p->base + WIRE_CTL_OFF + offsetof(struct control, scratch);
@@ -521,6 +518,28 @@ static void restore_actions(struct process *p, struct remote *m)
     }
 }
 
+/* All have left, or wait to be let go: they may go. */
+static void give_actions(struct process *p, struct stops *waiting)
+{
+    struct err ignored;
+    u32 by = GIVEN_BY_YOU;
+    if (waiting->v.n) {
+        struct remote m = {.pid = waiting->v.v[0].tid, .mem_fd = p->mem_fd, .at = p->remote};
+        if (remote_begin(&m, &ignored) == 0) {
+            restore_actions(p, &m);
+            remote_end(&m, &ignored);
+            by = GIVEN_BACK;
+        }
+    }
+    for (u32 i = 0; i < blocks_of(p); i++) {
+        u32 *given = &p->control->sighand[process_thread(p, i)->sighand % SIGHANDS].given;
+        if (load_relaxed(given))
+            continue;
+        store_release(given, by);
+        syscall(SYS_futex, given, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
 static bool is_in_pages(const struct process *p, u64 pc)
 {
     return pc - p->base < WIRE_SIZE;
@@ -529,14 +548,13 @@ static bool is_in_pages(const struct process *p, u64 pc)
 /* With all threads stopped, none of them in our pages: false if one still is. */
 static bool unmap(struct process *p, struct stops *s)
 {
-    struct remote m = {.pid = p->pid, .mem_fd = p->mem_fd};
+    struct remote m = {.pid = s->v.v[0].tid, .mem_fd = p->mem_fd};
     struct err ignored;
     for (size_t i = 0; i < s->v.n; i++)
         if (is_in_pages(p, s->v.v[i].regs.rip))
             return false;
-    m.pid = s->v.v[0].tid;
     if (remote_begin(&m, &ignored) == 0) {
-        restore_actions(p, &m);
+        restore_actions(p, &m); /* if a thread that ended was the last, nobody has */
         REMOTE(&m, SYS_munmap, p->base, WIRE_SIZE);
         REMOTE(&m, SYS_munmap, p->jump, WIRE_JUMP_AREA);
         remote_end(&m, &ignored);
@@ -546,13 +564,17 @@ static bool unmap(struct process *p, struct stops *s)
 
 bool attach_end(struct process *p)
 {
+    struct stops waiting = {.since = monotonic()};
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         close_gates(p);
         usleep(LEAVE_US);
         if (i % GRACE == GRACE - 1)
-            lead_out_those_that_wait(p);
+            lead_out_those_that_wait(p, &waiting);
     }
+    give_actions(p, &waiting);
+    let_all_go(p, &waiting);
+    note_pause(&p->run->result->stats.leave_pause, waiting.since);
     bool out = false;
     for (u32 i = 0; i < LEAVE_TRIES && !out && all_have_left(p); i++) {
         struct stops s = {0};

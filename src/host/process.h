@@ -98,7 +98,7 @@ struct wait {
     pid_t tid;
     u64 nr, pc, sp;
     double until;
-    u64 switches; /* how often it had been off the processor when it was let go; 0: it is in our hands */
+    u64 sleeps, ran; /* how often it had gone to sleep, and how long run, when it was let go; 0: it is in our hands */
 };
 
 struct run {

@@ -46,8 +46,10 @@ static const struct timed {
     {SYS_sendmmsg, RDI, LIMIT_SEND, -EAGAIN},
     {SYS_connect, RDI, LIMIT_SEND, NO_RESULT},
 };
+enum { RUN_NS = 1000000 };
 enum { SLEEP_TRIES = 100, SLEEP_US = 100, LOOK_AHEAD = 24 /* instructions */ };
-static const double too_short = 0.001; /* a wait that is over before anybody sees that it has begun */
+/* What is lent must be back before the program can look at it again: if there is less time left, the thread is kept until it is over. */
+static const double hold = 0.02;
 
 static const struct timed *find_call(u64 nr)
 {
@@ -101,15 +103,25 @@ static double limit_of(const struct process *p, const struct timed *c,
 
 /* -- Remembering ---------------------------------------------------------------------------------- */
 
-static u64 switches_of(pid_t tid)
+/* How often it has gone to sleep. */
+static u64 sleeps_of(pid_t tid)
 {
     char value[64];
-    u64 n = 0;
-    if (pids_status(tid, "voluntary_ctxt_switches", value, sizeof value))
-        n += strtoull(value, NULL, 10);
-    if (pids_status(tid, "nonvoluntary_ctxt_switches", value, sizeof value))
-        n += strtoull(value, NULL, 10);
-    return n;
+    return pids_status(tid, "voluntary_ctxt_switches", value, sizeof value) ? strtoull(value, NULL, 10) : 0;
+}
+
+/* How long it has run, in nanoseconds; 0 if the kernel does not tell. */
+static u64 ran_of(pid_t tid)
+{
+    char path[64];
+    unsigned long ran = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", tid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lu", &ran) != 1)
+        ran = 0;
+    if (f)
+        fclose(f);
+    return ran;
 }
 
 static struct wait *find_wait(struct run *r, pid_t tid)
@@ -120,11 +132,11 @@ static struct wait *find_wait(struct run *r, pid_t tid)
     return NULL;
 }
 
-/* Does the thread wait as it did when it was let go? It has been off the processor twice since: to wait, and to be stopped. */
+/* Does the thread wait as it did when it was let go? It has gone to sleep twice since, to wait and to be stopped, and hardly run. */
 static bool is_same(const struct wait *w, const struct user_regs_struct *r)
 {
     return w->nr == r->rax && w->pc == r->rip && w->sp == r->rsp &&
-           (!w->switches || switches_of(w->tid) - w->switches <= 2);
+           (!w->sleeps || (sleeps_of(w->tid) - w->sleeps <= 2 && ran_of(w->tid) - w->ran < RUN_NS));
 }
 
 void waits_note(struct process *p, pid_t tid, const struct user_regs_struct *r, double began)
@@ -138,16 +150,16 @@ void waits_note(struct process *p, pid_t tid, const struct user_regs_struct *r, 
         vec_push(&p->run->waits, ((struct wait){.tid = tid}));
         w = &p->run->waits.v[p->run->waits.n - 1];
     } else if (is_same(w, r)) {
-        w->switches = 0;
+        w->sleeps = 0;
         return;
     }
-    *w = (struct wait){tid, r->rax, r->rip, r->rsp, MIN(began, monotonic()) + limit, 0};
+    *w = (struct wait){tid, r->rax, r->rip, r->rsp, MIN(began, monotonic()) + limit, 0, 0};
 }
 
 void waits_forget(struct run *r, bool ours)
 {
     for (size_t i = r->waits.n; i-- > 0;)
-        if (!r->waits.v[i].switches == ours)
+        if (!r->waits.v[i].sleeps == ours)
             r->waits.v[i] = r->waits.v[--r->waits.n];
 }
 
@@ -230,7 +242,11 @@ void waits_let_go(struct process *p, pid_t tid, struct user_regs_struct *r)
         return;
     }
     double left = MAX(w->until - monotonic(), 0.0);
-    bool over = left < too_short;
+    if (left < hold && c->result != NO_RESULT && c->limit != LIMIT_MS) {
+        usleep((useconds_t)(left * 1e6) + 1);
+        left = 0;
+    }
+    bool over = left <= 0;
     u64 at = limit_register(c, r);
     if (over && c->result != NO_RESULT) {
         r->rax = (u64)(s64)c->result;
@@ -239,7 +255,8 @@ void waits_let_go(struct process *p, pid_t tid, struct user_regs_struct *r)
         r->r10 = (u64)MIN(ceil(left * 1e3), (double)(u32)at);
     }
     ptrace(PTRACE_SETREGS, tid, 0, r);
-    w->switches = switches_of(tid);
+    w->sleeps = sleeps_of(tid);
+    w->ran = ran_of(tid);
     if (over)
         waits_forget_one(p->run, tid);
     if (c->limit == LIMIT_MS || (over && c->result != NO_RESULT))

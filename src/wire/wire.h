@@ -76,11 +76,16 @@ enum {
 struct action {
     u64 handler, flags, restorer, mask;
 };
+enum given {
+    GIVEN_NOT = 0,
+    GIVEN_BACK, /* the program has its handlers back */
+    GIVEN_BY_YOU, /* the first to see this is to give them back */
+};
 struct sighand {
     u32 users; /* threads; 0: free */
     u32 lock;
     u32 taken; /* of a process that ran before: the program's handlers have been replaced by ours */
-    u32 pad;
+    u32 given; /* futex, enum given: whether those who were told to leave may go */
     struct action action[64];
 };
 enum { SIGHANDS = WIRE_THREADS };
