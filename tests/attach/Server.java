@@ -92,15 +92,15 @@ public class Server {
         ScheduledExecutorService timer = Executors.newScheduledThreadPool(2);
         timer.scheduleAtFixedRate(ticks::incrementAndGet, 1, 1, TimeUnit.MILLISECONDS);
         System.out.println("ready");
-        for (long n = 0, before = 0;; n++) {
+        timer.scheduleAtFixedRate(() -> {
+            long now = done.getAndSet(0);
+            System.out.println("rate " + now + "\nround");
+        }, 1, 1, TimeUnit.SECONDS);
+        for (long n = 0;; n++) {
             a.put(n);
             Long back = b.poll(120, TimeUnit.SECONDS);
             if (back == null || back != n + 1)
                 complain("a message is lost");
-            if (n % 100 == 0 && done.get() > before + 500) {
-                before = done.get();
-                System.out.println("round");
-            }
             if (n % 10 == 0)
                 Thread.sleep(1);
         }

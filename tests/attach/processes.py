@@ -11,7 +11,7 @@ from cases import GAIT, ROOT, build, require
 HERE = Path(__file__).resolve().parent
 WORK = ROOT / "build/attach"
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
-GOOD = re.compile(r"ready|round|rounds [\d ]+|ended")
+GOOD = re.compile(r"ready|round|rounds [\d ]+|rate \d+|ended")
 
 
 class Program:

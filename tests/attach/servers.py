@@ -191,24 +191,14 @@ def java():
     work = empty("java")
     subprocess.run(["javac", "-d", work, HERE / "Server.java"], check=True)
     with Program("java", command=["java", "-Xmx256m", "-cp", work, "Server"], patience=120) as p:
-        class Rounds(Load):
-            def __init__(self):
-                super().__init__()
-                self.stopped = False
-                self.thread = threading.Thread(target=self.count)
-                self.thread.start()
-
-            def count(self):
-                while not self.stopped:
-                    n, began = p.said().count("round"), time.time()
-                    time.sleep(1)
-                    self.rates.append((p.said().count("round") - n) / (time.time() - began))
+        class Said(Load):
+            """It is its own client."""
+            rates = property(lambda self: [int(line.split()[1]) for line in p.said() if line.startswith("rate")], lambda self, _: None)
 
             def stop(self):
-                self.stopped = True
-                self.thread.join()
+                pass
         time.sleep(5)  # the compilers
-        attach_under_load("java", p.pid, Rounds(), p.is_unhurt)
+        attach_under_load("java", p.pid, Said(), p.is_unhurt)
         p.goes_on()
 
 
