@@ -231,7 +231,7 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     x->xextent = t->xextent;
     for (u32 i = 0; i < 4; i++)
         x->selectors[i] = t->selectors[i];
-    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = x->interrupted = 0;
+    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = x->parked = x->interrupted = 0;
     x->room = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;
@@ -849,30 +849,28 @@ _Noreturn void step_native(struct thread *t)
 
 /* -- Leaving ----------------------------------------------------------------------------------- */
 
-static void give_actions(struct sighand *h)
-{
-    restore_actions(h);
-    store_release(&h->given, GIVEN_BACK);
-    kernel(__NR_futex, (u64)(uintptr_t)&h->given, FUTEX_WAKE, WIRE_THREADS, 0);
-}
-
 /* Threads leave one by one, and those still here need our handlers: the last one gives the program its
- * own actions. If all are told to leave, they wait for that, so that the program never sees ours; it may be the host that is the last.
- * Otherwise the signals of those that have left are passed on to them until then. */
+ * own actions. Until then the signals of those that have left are passed on to them. */
 static void leave_actions(struct thread *t)
 {
     struct sighand *h = sighand(t);
     lock(h);
     if (__atomic_sub_fetch(&h->users, 1, __ATOMIC_ACQ_REL) == 0)
-        give_actions(h);
+        restore_actions(h);
     unlock(h);
-    store_release(&t->left, 1);
-    while (load_relaxed(&control(t)->leaving) && !load_acquire(&h->given) && !host_is_gone(t))
-        futex_wait(&h->given, GIVEN_NOT);
-    lock(h);
-    if (load_relaxed(&h->given) == GIVEN_BY_YOU)
-        give_actions(h);
-    unlock(h);
+    t->left = 1;
+}
+
+/* Told to leave, all threads do so at once, by the host's hand: none of them sees our handlers. A child of vfork, for which another waits,
+ * leaves by itself. Back if there is no host any more. */
+static void park(struct thread *t, u64 mask)
+{
+    if (!load_relaxed(&control(t)->leaving) || t->made == TASK_sharer)
+        return;
+    t->task_mask = mask;
+    store_release(&t->parked, 1);
+    while (!host_is_gone(t))
+        futex_wait(&t->parked, 1);
 }
 
 /* Everything at once, so that no signal finds one half of the thread native and the other not: its mask,
@@ -888,9 +886,11 @@ _Noreturn void signal_go_native(struct thread *t)
         mask = t->mask;
     for (; t->pending; t->pending &= t->pending - 1)
         send_again(&t->arrived[__builtin_ctz(t->pending)]);
+    mask = (mask & ~RESERVED) | t->blocked;
+    park(t, mask);
     leave_actions(t);
     put_xstate(t, xstate);
-    fill_context(t, &nothing, (mask & ~RESERVED) | t->blocked, xstate, &c);
+    fill_context(t, &nothing, mask, xstate, &c);
     if (!c.stack.size)
         c.stack.flags = SS_DISABLE_; /* or the kernel refuses it, and keeps ours */
     enter_native(&c, t->app_gs);

@@ -4,16 +4,14 @@
  * In: all its threads are stopped wherever they are; each gets a block with its registers, and goes on in the guest. A system call
  * that our stop has interrupted begins again there: nobody is told EINTR because of us.
  *
- * Out: the gates are closed, and threads that come to one leave for native code, as they do when gait dies. Those that wait in a system
- * call come to no gate for long: they are stopped and put back into the program's own code here, before that call. When all are out,
- * the shared pages are unmapped, and nothing of ours is left. */
+ * Out: the gates are closed, and threads that come to one wait there. Those that wait in a system call come to no gate for long. All are
+ * stopped where they wait and put back into the program's own code; when all are, the program gets its handlers back, the shared pages
+ * are unmapped, and all go on together: none of them ever meets anything of ours. */
 #include "host/process.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -416,19 +414,32 @@ static void close_gates(struct process *p)
         store_relaxed(&process_thread(p, i)->limit, 0);
 }
 
-/* The program's registers, after the system call that the thread waits in, as the kernel keeps them meanwhile: it sees to the rest. */
-static void native_registers(const struct thread *t, struct user_regs_struct *r)
+/* The program's registers at t->pc. After a system call that the thread waits in the kernel has set the others, and sees to the rest. */
+static void native_registers(const struct process *p, const struct thread *t, bool waits, struct user_regs_struct *r)
 {
+    enum { TRAP_FLAG = 0x100 };
     u64 regs[16];
     memcpy(regs, t->regs, sizeof regs);
     if (t->swapped && t->swapped <= 16)
         regs[t->swapped - 1] = t->swapped_value;
-    r->rcx = t->pc, r->rdx = regs[RDX], r->rbx = regs[RBX], r->rsp = regs[RSP];
-    r->rbp = regs[RBP], r->rsi = regs[RSI], r->rdi = regs[RDI], r->r8 = regs[R8];
-    r->r9 = regs[R9], r->r10 = regs[R10], r->r12 = regs[R12], r->r13 = regs[R13];
-    r->r14 = regs[R14], r->r15 = regs[R15];
-    r->r11 = r->eflags = t->flags;
+    r->rdx = regs[RDX], r->rbx = regs[RBX], r->rsp = regs[RSP], r->rbp = regs[RBP];
+    r->rsi = regs[RSI], r->rdi = regs[RDI], r->r8 = regs[R8], r->r9 = regs[R9], r->r10 = regs[R10];
+    r->r12 = regs[R12], r->r13 = regs[R13], r->r14 = regs[R14], r->r15 = regs[R15];
+    r->rcx = t->pc;
+    r->r11 = t->flags;
+    if (!waits) {
+        r->rax = regs[RAX], r->rcx = regs[RCX];
+        r->r11 = p->control->events == EVENTS_none ? t->ptr : t->app_r11;
+        r->orig_rax = (unsigned long)-1;
+        r->cs = t->selectors[0];
+    }
     r->rip = t->pc;
+    if (!waits && t->interrupted) { /* it has not come to begin its call again: as if it still waited */
+        r->orig_rax = regs[RAX];
+        r->rax = (u64)-(s64)t->interrupted;
+        r->rip += 2;
+    }
+    r->eflags = t->flags | (t->traced ? TRAP_FLAG : 0);
     r->gs_base = t->app_gs;
 }
 
@@ -461,27 +472,32 @@ static bool waits_in_call(const struct process *p, const struct thread *t, const
            !load_relaxed(&t->cloning) && !load_relaxed(&t->execing) && !has_signal(p, s);
 }
 
-/* It is put back into the program's code, and stays stopped there until all have left. */
+/* A wait with a time limit goes on by the same clock. */
+static void note_wait(struct process *p, const struct thread *t, const struct stopped *s)
+{
+    struct user_regs_struct before = s->regs;
+    restart(&before);
+    if (load_relaxed(&t->n_syscalls) != 1) /* not the one that it was in when it came to us */
+        waits_forget_one(p->run, s->tid);
+    waits_note(p, s->tid, &before, call_began(p, t));
+}
+
+/* It is put back into the program's code, and stays stopped there until all others are. */
 static void lead_out(struct process *p, struct thread *t, struct stopped *s, struct stops *out)
 {
     struct err ignored;
-    if (!waits_in_call(p, t, s) || restore_stack(p, s, t, &ignored)) {
+    bool parked = load_acquire(&t->parked);
+    if ((!parked && !waits_in_call(p, t, s)) || restore_stack(p, s, t, &ignored)) {
         ptrace(PTRACE_DETACH, s->tid, 0, 0);
         return;
     }
-    s->mask |= t->blocked;
-    native_registers(t, &s->regs);
+    s->mask = parked ? t->task_mask : s->mask | t->blocked;
+    native_registers(p, t, !parked, &s->regs);
     ptrace(PTRACE_SETREGS, s->tid, 0, &s->regs);
     ptrace(PTRACE_SETSIGMASK, s->tid, sizeof s->mask, &s->mask);
-    if (interruption(&s->regs) == EINTR) {
-        struct user_regs_struct before = s->regs;
-        restart(&before);
-        if (load_relaxed(&t->n_syscalls) != 1) /* not the one that it was in when it came to us */
-            waits_forget_one(p->run, s->tid);
-        waits_note(p, s->tid, &before, call_began(p, t));
-    }
+    if (interruption(&s->regs) == EINTR)
+        note_wait(p, t, s);
     vec_push(&out->v, *s);
-    __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
     store_release(&t->left, 1);
 }
 
@@ -499,20 +515,22 @@ static pid_t our_tid(const struct process *p, const struct thread *t)
 }
 
 /* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
-static void lead_out_those_that_wait(struct process *p, struct stops *out)
+static void lead_out_who_can(struct process *p, bool waiting, struct stops *out)
 {
     for (u32 i = 0; i < blocks_of(p); i++) {
         struct thread *t = process_thread(p, i);
         struct stopped s;
-        if (has_left(t) || !load_relaxed(&t->calling))
+        if (has_left(t) || !(load_acquire(&t->parked) || (waiting && load_relaxed(&t->calling))))
             continue;
+        if (!out->since)
+            out->since = monotonic();
         pid_t tid = our_tid(p, t);
         if (interrupt(tid) > 0 && look_at_stop(tid, &s, true) > 0)
             lead_out(p, t, &s, out);
     }
 }
 
-/* The program's actions, where ours still stand: who leaves last restores them, unless that is one whom we lead out. */
+/* The program's actions, where ours still stand. */
 static void restore_actions(struct process *p, struct remote *m)
 {
     u64 room = p->base + WIRE_CTL_OFF + offsetof(struct control, scratch);
@@ -526,28 +544,6 @@ static void restore_actions(struct process *p, struct remote *m)
                      (sig - 1) * sizeof(struct action);
         if (handler - own < WIRE_GUEST_SIZE)
             REMOTE(m, SYS_rt_sigaction, sig, action, 0, 8);
-    }
-}
-
-/* All have left, or wait to be let go: they may go. */
-static void give_actions(struct process *p, struct stops *waiting)
-{
-    struct err ignored;
-    u32 by = GIVEN_BY_YOU;
-    if (waiting->v.n) {
-        struct remote m = {.pid = waiting->v.v[0].tid, .mem_fd = p->mem_fd, .at = p->remote};
-        if (remote_begin(&m, &ignored) == 0) {
-            restore_actions(p, &m);
-            remote_end(&m, &ignored);
-            by = GIVEN_BACK;
-        }
-    }
-    for (u32 i = 0; i < blocks_of(p); i++) {
-        u32 *given = &p->control->sighand[process_thread(p, i)->sighand % SIGHANDS].given;
-        if (load_relaxed(given))
-            continue;
-        store_release(given, by);
-        syscall(SYS_futex, given, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 
@@ -565,7 +561,7 @@ static bool unmap(struct process *p, struct stops *s)
         if (is_in_pages(p, s->v.v[i].regs.rip))
             return false;
     if (remote_begin(&m, &ignored) == 0) {
-        restore_actions(p, &m); /* if a thread that ended was the last, nobody has */
+        restore_actions(p, &m);
         REMOTE(&m, SYS_munmap, p->base, WIRE_SIZE);
         REMOTE(&m, SYS_munmap, p->jump, WIRE_JUMP_AREA);
         remote_end(&m, &ignored);
@@ -575,29 +571,26 @@ static bool unmap(struct process *p, struct stops *s)
 
 bool attach_end(struct process *p)
 {
-    struct stops waiting = {.since = monotonic()};
+    bool out = false;
+    struct stops s = {0};
     hurry(true);
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         close_gates(p);
         usleep(LEAVE_US);
-        if (i % GRACE == GRACE - 1)
-            lead_out_those_that_wait(p, &waiting);
+        lead_out_who_can(p, i % GRACE == GRACE - 1, &s);
     }
-    give_actions(p, &waiting);
-    let_all_go(p, &waiting);
-    note_pause(&p->run->result->stats.leave_pause, waiting.since);
-    bool out = false;
     for (u32 i = 0; i < LEAVE_TRIES && !out && all_have_left(p); i++) {
-        struct stops s = {0};
-        if (stop_all(p, &s, true))
+        if (stop_all(p, &s, true)) /* tasks that ran natively, besides */
             break;
         out = unmap(p, &s);
         let_all_go(p, &s);
         note_pause(&p->run->result->stats.leave_pause, s.since);
+        s.since = 0;
         if (!out)
             usleep(LEAVE_US);
     }
+    let_all_go(p, &s);
     hurry(false);
     return out;
 }

@@ -76,16 +76,11 @@ enum {
 struct action {
     u64 handler, flags, restorer, mask;
 };
-enum given {
-    GIVEN_NOT = 0,
-    GIVEN_BACK, /* the program has its handlers back */
-    GIVEN_BY_YOU, /* the first to see this is to give them back */
-};
 struct sighand {
     u32 users; /* threads; 0: free */
     u32 lock;
     u32 taken; /* of a process that ran before: the program's handlers have been replaced by ours */
-    u32 given; /* futex, enum given: whether those who were told to leave may go */
+    u32 pad;
     struct action action[64];
 };
 enum { SIGHANDS = WIRE_THREADS };
@@ -168,8 +163,8 @@ struct thread {
     u64 swapped_value;
     u64 old_blocked;
     u64 call_began; /* by the time stamp counter; of a process that was attached to */
+    u32 parked; /* futex: told to leave, it waits to be put into the program's code by the host, with the mask task_mask */
     u32 interrupted; /* attached: the system call at t->pc was interrupted with this errno of the kernel's, and begins again; 0: none */
-    u32 pad;
     u64 room;   /* a mapping of ours for the time of the call, 0 if none */
     u64 arg[4]; /* what replaced arguments point to */
     struct {

@@ -184,7 +184,7 @@ def windows_are_in_one_trace():
 
 @case
 def analyses_see_what_the_trace_holds():
-    with Program("registers") as p:
+    with Program("memory") as p:
         for name in ("cache", "mix", "branches", "calls", "reuse", "footprint", "deps", "patterns"):
             live = subprocess.run([GAIT, name, "--json", "-p", str(p.pid), "--for", "50ms", "-o", WORK / "attached.gait"], capture_output=True, text=True)
             require(live.returncode == 0 and not live.stderr, f"{name}: status {live.returncode}, {live.stderr}")
@@ -194,7 +194,7 @@ def analyses_see_what_the_trace_holds():
         tool = subprocess.run([GAIT, "tool", "-p", str(p.pid), "--for", "50ms", GAIT.parent / "examples/functions.so"], capture_output=True, text=True)
         require(tool.returncode == 0 and re.search(r"[1-9]\d{3}", tool.stdout), f"tool: status {tool.returncode}, {tool.stderr}")
         require(traits(p.pid)["gait"] == [], "pages are left")
-        p.goes_on()
+        p.is_unhurt()
     for options in (["mix", "-p", "1", "trace.gait"], ["mix", "--for", "1", "--", "true"], ["attach", "-p", "1", "--leave", "1"]):
         run = subprocess.run([GAIT, *options], capture_output=True, text=True)
         require(run.returncode == 2 and len(run.stderr.splitlines()) <= 2, f"{options}: status {run.returncode}, {run.stderr}")
