@@ -862,10 +862,10 @@ static void leave_actions(struct thread *t)
 }
 
 /* Told to leave, all threads do so at once, by the host's hand: none of them sees our handlers. A child of vfork, for which another waits,
- * leaves by itself. Back if there is no host any more. */
+ * and one of fork that has no pages yet leave by themselves. Back if there is no host any more. */
 static void park(struct thread *t, u64 mask)
 {
-    if (!load_relaxed(&control(t)->leaving) || t->made == TASK_sharer)
+    if (!load_relaxed(&control(t)->leaving) || t->made != TASK_thread)
         return;
     t->task_mask = mask;
     store_release(&t->parked, 1);

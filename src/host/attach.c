@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { LEAVE_TRIES = 10000, LEAVE_US = 100, GRACE = 10 /* tries before those that wait are looked at */ };
+enum { LEAVE_TRIES = 50000, LEAVE_US = 100, GRACE = 10 /* tries before those that wait are looked at */ };
 enum { STOP_TRIES = 10000, STOP_US = 100 /* how long a thread may take to stop: a second at least */ };
 
 /* A thread that we have stopped. */
@@ -92,15 +92,16 @@ static bool has_signal(const struct process *p, const struct stopped *s)
 /* -- Stopping ----------------------------------------------------------------------------------- */
 
 /* Wait until it is stopped for us alone; a signal on its way is let through before. 1, 0 if it has ended, -1 if it does not stop in time. */
-static int wait_for_stop(pid_t tid, bool for_ever)
+static int wait_for_stop(pid_t tid, u32 tries)
 {
-    for (int status, i = 0; i < STOP_TRIES || for_ever; i++) {
+    u32 i = 0;
+    for (int status; i < tries; i++) {
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
         if (got < 0 && errno != EINTR)
             return 0;
         if (got <= 0) {
-            if (i)
-                usleep(STOP_US);
+            if (i + 1 < tries)
+                usleep(i ? STOP_US : 0);
             continue;
         }
         if (!WIFSTOPPED(status))
@@ -126,10 +127,10 @@ static int interrupt(pid_t tid)
 }
 
 /* Wait until it has, and look at it. */
-static int look_at_stop(pid_t tid, struct stopped *s, bool for_ever)
+static int look_at_stop(pid_t tid, struct stopped *s, u32 tries)
 {
     *s = (struct stopped){.tid = tid};
-    int got = wait_for_stop(tid, for_ever);
+    int got = wait_for_stop(tid, tries);
     if (got == 1 && (ptrace(PTRACE_GETREGS, tid, 0, &s->regs) < 0 ||
                      ptrace(PTRACE_GETSIGMASK, tid, sizeof s->mask, &s->mask) < 0))
         return 0;
@@ -167,7 +168,7 @@ static bool interrupt_more(pid_t pid, const struct stops *s, struct pids *told)
 }
 
 /* Stop those threads that are not yet; how many there were, or -1 with an errno. */
-static int stop_more(pid_t pid, struct stops *s, bool for_ever)
+static int stop_more(pid_t pid, struct stops *s, u32 tries)
 {
     struct pids told = {0};
     int more = 0, why = 0;
@@ -177,7 +178,7 @@ static int stop_more(pid_t pid, struct stops *s, bool for_ever)
         why = errno;
     for (size_t i = 0; i < told.n; i++) {
         struct stopped t;
-        int got = look_at_stop(told.v[i], &t, for_ever);
+        int got = look_at_stop(told.v[i], &t, tries);
         if (got < 0)
             why = errno;
         if (got > 0)
@@ -212,10 +213,10 @@ static void let_all_go(struct process *p, struct stops *s)
 }
 
 /* A thread may make another while we stop the rest. An errno if one may not be stopped, or there is none. */
-static int stop_all(struct process *p, struct stops *s, bool for_ever)
+static int stop_all(struct process *p, struct stops *s, u32 tries)
 {
     int more;
-    while ((more = stop_more(p->pid, s, for_ever)) > 0)
+    while ((more = stop_more(p->pid, s, tries)) > 0)
         ;
     if (more == 0 && s->v.n)
         return 0;
@@ -227,8 +228,15 @@ static int stop_all(struct process *p, struct stops *s, bool for_ever)
 /* While threads stand still, nobody is to come before us; if we may. Threads that we make meanwhile are like any other. */
 static void hurry(bool yes)
 {
-    struct sched_param p = {.sched_priority = yes};
-    sched_setscheduler(0, yes ? SCHED_RR | SCHED_RESET_ON_FORK : SCHED_OTHER, &p);
+    static struct sched_param own;
+    static int own_policy;
+    if (yes) {
+        own_policy = sched_getscheduler(0);
+        sched_getparam(0, &own);
+        sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &(struct sched_param){.sched_priority = 1});
+    } else {
+        sched_setscheduler(0, own_policy, &own);
+    }
 }
 
 static void note_pause(double *worst, double since)
@@ -350,7 +358,7 @@ static int enter_process(struct process *p, struct err *e)
     waits_forget(p->run, true);
     if (check_process(p->pid, e))
         return -1;
-    int why = stop_all(p, &s, false);
+    int why = stop_all(p, &s, STOP_TRIES);
     if (why)
         return refuse_stop(p->pid, why, e);
     if (s.v.n > WIRE_THREADS) {
@@ -477,7 +485,7 @@ static void note_wait(struct process *p, const struct thread *t, const struct st
 {
     struct user_regs_struct before = s->regs;
     restart(&before);
-    if (load_relaxed(&t->n_syscalls) != 1) /* not the one that it was in when it came to us */
+    if (load_relaxed(&t->n_syscalls) > 1) /* not the one that it was in when it came to us */
         waits_forget_one(p->run, s->tid);
     waits_note(p, s->tid, &before, call_began(p, t));
 }
@@ -498,6 +506,7 @@ static void lead_out(struct process *p, struct thread *t, struct stopped *s, str
     if (interruption(&s->regs) == EINTR)
         note_wait(p, t, s);
     vec_push(&out->v, *s);
+    __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
     store_release(&t->left, 1);
 }
 
@@ -515,24 +524,50 @@ static pid_t our_tid(const struct process *p, const struct thread *t)
 }
 
 /* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
-static void lead_out_who_can(struct process *p, bool waiting, struct stops *out)
+static bool can_be_led_out(const struct thread *t, bool waiting)
+{
+    return !has_left(t) && (load_acquire(&t->parked) || (waiting && load_relaxed(&t->calling) && !load_relaxed(&t->cloning)));
+}
+
+/* Threads that were told to stop, by their blocks: their tids. They need not do so at once; in vfork they wait for another. */
+struct told {
+    pid_t tid[WIRE_THREADS];
+};
+
+static void lead_out_who_can(struct process *p, bool waiting, struct told *told, struct stops *out)
 {
     for (u32 i = 0; i < blocks_of(p); i++) {
         struct thread *t = process_thread(p, i);
         struct stopped s;
-        if (has_left(t) || !(load_acquire(&t->parked) || (waiting && load_relaxed(&t->calling))))
-            continue;
-        if (!out->since)
-            out->since = monotonic();
-        pid_t tid = our_tid(p, t);
-        if (interrupt(tid) > 0 && look_at_stop(tid, &s, true) > 0)
+        if (!told->tid[i] && can_be_led_out(t, waiting)) {
+            pid_t tid = our_tid(p, t);
+            if (interrupt(tid) > 0)
+                told->tid[i] = tid;
+            if (!out->since)
+                out->since = monotonic();
+        }
+        int got = told->tid[i] ? look_at_stop(told->tid[i], &s, 1) : -1;
+        if (got >= 0)
+            told->tid[i] = 0;
+        if (got > 0)
             lead_out(p, t, &s, out);
     }
+}
+
+/* Which actions are the process's: not those of a child that shares its memory. */
+static u32 sighand_of(const struct process *p)
+{
+    for (u32 i = 0; i < blocks_of(p); i++)
+        if (load_relaxed(&process_thread(p, i)->in_use) && load_relaxed(&process_thread(p, i)->made) != TASK_sharer)
+            return load_relaxed(&process_thread(p, i)->sighand) % SIGHANDS;
+    return 0;
 }
 
 /* The program's actions, where ours still stand. */
 static void restore_actions(struct process *p, struct remote *m)
 {
+    u64 actions = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand) + sighand_of(p) * sizeof(struct sighand) +
+                  offsetof(struct sighand, action);
     u64 room = p->base + WIRE_CTL_OFF + offsetof(struct control, scratch);
     u64 caught = status_number(p->pid, "SigCgt", 16);
     for (u32 sig = 1; sig <= 64; sig++) {
@@ -540,10 +575,8 @@ static void restore_actions(struct process *p, struct remote *m)
             continue;
         REMOTE(m, SYS_rt_sigaction, sig, 0, room, 8);
         u64 handler = p->control->scratch[0], own = p->base + WIRE_GUEST_OFF;
-        u64 action = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand[0].action) +
-                     (sig - 1) * sizeof(struct action);
         if (handler - own < WIRE_GUEST_SIZE)
-            REMOTE(m, SYS_rt_sigaction, sig, action, 0, 8);
+            REMOTE(m, SYS_rt_sigaction, sig, actions + (sig - 1) * sizeof(struct action), 0, 8);
     }
 }
 
@@ -573,15 +606,17 @@ bool attach_end(struct process *p)
 {
     bool out = false;
     struct stops s = {0};
+    struct told told = {0};
     hurry(true);
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         close_gates(p);
         usleep(LEAVE_US);
-        lead_out_who_can(p, i % GRACE == GRACE - 1, &s);
+        lead_out_who_can(p, i % GRACE == GRACE - 1, &told, &s);
+        follow_look(p->run);
     }
     for (u32 i = 0; i < LEAVE_TRIES && !out && all_have_left(p); i++) {
-        if (stop_all(p, &s, true)) /* tasks that ran natively, besides */
+        if (stop_all(p, &s, UINT32_MAX)) /* tasks that ran natively, besides */
             break;
         out = unmap(p, &s);
         let_all_go(p, &s);

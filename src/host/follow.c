@@ -301,7 +301,7 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
 {
     struct run *r = p->run;
     pid_t pid = (pid_t)load_relaxed(&process_thread(p, block)->pid), tid = find_task(p, seen);
-    if (!tid || find_execing(r, tid))
+    if (!tid || find_execing(r, tid) || r->detached) /* being let go, it becomes another image by itself */
         return 0;
     struct execing x = {.process = p, .block = block, .tid = tid, .from = tracks_sharer(p, pid)};
     x.number = load_relaxed(&process_thread(p, block)->number);
@@ -530,6 +530,31 @@ static void handle(const struct posted *x)
         exec_failed(p, x->block);
 }
 
+static void handle_posted(struct run *r)
+{
+    struct posted x;
+    while (next_posted(r, &x))
+        handle(&x);
+}
+
+/* Others may be stopped for another reason, and are waited for elsewhere. */
+void follow_look(struct run *r)
+{
+    int status;
+    struct rusage used;
+    for (size_t i = r->execing.n; i-- > 0;) {
+        pid_t tid = r->execing.v[i].tid;
+        if (r->execing.v[i].untraced || wait4(tid, &status, __WALL | WNOHANG, &used) != tid)
+            continue;
+        if (WIFSTOPPED(status))
+            task_stopped(r, tid, status);
+        else
+            task_ended(r, tid, status, &used);
+        i = MIN(i, r->execing.n);
+    }
+    handle_posted(r);
+}
+
 /* -- The loop ----------------------------------------------------------------------------------- */
 
 static void watch(struct run *r, int fd, s64 what)
@@ -579,7 +604,6 @@ static void empty(int fd)
 
 static void take_event(struct run *r, s64 what)
 {
-    struct posted x;
     if (what >= 0) {
         struct process *p = find_process(r, (u32)what);
         if (p)
@@ -589,8 +613,7 @@ static void take_event(struct run *r, s64 what)
     if (what != EVENT_BELL)
         return; /* children were looked after already */
     empty(r->bell);
-    while (next_posted(r, &x))
-        handle(&x);
+    handle_posted(r);
 }
 
 /* Must we look by ourselves from time to time? */

@@ -297,6 +297,8 @@ void epoch_go(void *process);
 int follow_begin(struct run *r, struct err *e);
 int follow_run(struct run *r, struct err *e);
 void follow_end(struct run *r);
+/* Answer what only the main thread can, and see to tasks that we trace on their way through execve; while it is busy otherwise. */
+void follow_look(struct run *r);
 /* Watch for the end of a process. */
 void follow_watch(struct process *p);
 /* By a serve thread: have the main thread answer this block's request. */
