@@ -14,7 +14,8 @@ bool attach_option(struct attach_options *a, const char *command, int c)
 {
     switch (c) {
     case 'p':
-        a->pid = (pid_t)MIN(option_number(command, "pid", "the number of a process", optarg), (u64)INT_MAX);
+        a->pid = (pid_t)MIN(option_number(command, "pid", "the number of a process", optarg),
+                            (u64)INT_MAX);
         return true;
     case OPT_FOR:
         a->seconds = option_seconds(command, "for", optarg);
@@ -29,7 +30,9 @@ bool attach_option(struct attach_options *a, const char *command, int c)
 void attach_into(const struct attach_options *a, const char *command, struct run_options *o)
 {
     if (a->leave && !a->seconds)
-        die_usage("%s: --leave is for windows that end by themselves; say how long they are with --for", command);
+        die_usage(
+            "%s: --leave is for windows that end by themselves; say how long they are with --for",
+            command);
     if (!a->pid && a->seconds)
         die_usage("%s: --for is for a process that is attached to; name it with -p PID", command);
     o->attach = a->pid;
@@ -79,8 +82,8 @@ void print_run_stats(const struct run_result *r)
             "  program, user", s->user_seconds, "  program, system", s->system_seconds);
     if (s->windows) {
         fprintf(stderr, "%-24s %14llu\n", "windows", (unsigned long long)s->windows);
-        fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n", "ms of pause, attaching", s->attach_pause * 1e3, "ms of pause, leaving",
-                s->leave_pause * 1e3);
+        fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n", "ms of pause, attaching",
+                s->attach_pause * 1e3, "ms of pause, leaving", s->leave_pause * 1e3);
     }
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);

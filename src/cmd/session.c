@@ -160,16 +160,19 @@ static int read_trace(struct session *s, const char *path, int (*show)(struct se
 int session_run(struct session *s, int argc, char **argv, int (*show)(struct session *s))
 {
     struct err e;
-    bool runs = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--"), live = runs || s->attach.pid;
+    bool runs = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--"),
+         live = runs || s->attach.pid;
     if (s->attach.pid && optind < argc)
-        die_usage("%s: process %d is attached to, and %s is one thing more", s->command, s->attach.pid, argv[optind]);
+        die_usage("%s: process %d is attached to, and %s is one thing more", s->command,
+                  s->attach.pid, argv[optind]);
     const char *path = live ? NULL : only_argument(argc, argv, "TRACE, -p PID or -- PROGRAM");
     if (path && s->output)
         die_usage("%s: -o is for the trace of a program, and %s is not run", s->command, path);
     s->pipeline = pipeline_new(s->analyses, s->studies, s->n, s->workers, &e);
     if (!s->pipeline)
         die_usage("%s: %s", s->command, e.text);
-    int status = live ? run_program(s, runs ? argv + optind : NULL, show) : read_trace(s, path, show);
+    int status =
+        live ? run_program(s, runs ? argv + optind : NULL, show) : read_trace(s, path, show);
     pipeline_free(s->pipeline);
     return status;
 }

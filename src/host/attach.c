@@ -24,8 +24,15 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { LEAVE_TRIES = 50000, LEAVE_US = 100, GRACE = 10 /* tries before those that wait are looked at */ };
-enum { STOP_TRIES = 10000, STOP_US = 100 /* how long a thread may take to stop: a second at least */ };
+enum {
+    LEAVE_TRIES = 50000,
+    LEAVE_US = 100,
+    GRACE = 10 /* tries before those that wait are looked at */
+};
+enum {
+    STOP_TRIES = 10000,
+    STOP_US = 100 /* how long a thread may take to stop: a second at least */
+};
 
 /* A thread that we have stopped. */
 struct stopped {
@@ -233,7 +240,8 @@ static void hurry(bool yes)
     if (yes) {
         own_policy = sched_getscheduler(0);
         sched_getparam(0, &own);
-        sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &(struct sched_param){.sched_priority = 1});
+        sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK,
+                           &(struct sched_param){.sched_priority = 1});
     } else {
         sched_setscheduler(0, own_policy, &own);
     }
@@ -248,8 +256,8 @@ static void note_pause(double *worst, double since)
 
 #define REFUSE(e, pid, ...) refuse(e, pid, (char[256]){0}, 256, __VA_ARGS__)
 
-__attribute__((format(printf, 5, 6))) static int refuse(struct err *e, pid_t pid, char *why, size_t room,
-                                                        const char *format, ...)
+__attribute__((format(printf, 5, 6))) static int refuse(struct err *e, pid_t pid, char *why,
+                                                        size_t room, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -268,19 +276,24 @@ static int check_process(pid_t pid, struct err *e)
         return REFUSE(e, pid, "it has ended, and only waits for its parent to notice");
     if (!pids_status(pid, "VmSize", value, sizeof value))
         return REFUSE(e, pid, "it is a thread of the kernel, and has no program");
-    pid_t group = (pid_t)status_number(pid, "Tgid", 10), tracer = (pid_t)status_number(pid, "TracerPid", 10);
+    pid_t group = (pid_t)status_number(pid, "Tgid", 10),
+          tracer = (pid_t)status_number(pid, "TracerPid", 10);
     if (pid == getpid() || group == getpid())
         return REFUSE(e, pid, "it is gait itself");
     if (group != pid)
         return REFUSE(e, pid, "it is a thread of process %d; attach to that", group);
     if (pid == getppid())
-        return REFUSE(e, pid, "it is gait's own parent, which waits for gait; start gait from somewhere else");
+        return REFUSE(
+            e, pid,
+            "it is gait's own parent, which waits for gait; start gait from somewhere else");
     if (tracer) {
         pids_status(tracer, "Name", name, sizeof name);
         return REFUSE(e, pid, "%s (process %d) traces it already; end that first", name, tracer);
     }
     if (status_number(pid, "Seccomp", 10))
-        return REFUSE(e, pid, "it has a seccomp filter, which might kill it for a system call that gait needs");
+        return REFUSE(
+            e, pid,
+            "it has a seccomp filter, which might kill it for a system call that gait needs");
     return 0;
 }
 
@@ -300,19 +313,28 @@ static int refuse_stop(pid_t pid, int why, struct err *e)
     uid_t owner = (uid_t)status_number(pid, "Uid", 10);
     char scope = yama_scope();
     if (why == EBUSY)
-        return REFUSE(e, pid, "one of its threads is in a system call that nothing interrupts; try again");
+        return REFUSE(e, pid,
+                      "one of its threads is in a system call that nothing interrupts; try again");
     if (why == ESRCH || has_ended(pid))
         return REFUSE(e, pid, "it has just ended");
     if (why != EPERM)
         return REFUSE(e, pid, "%s", strerror(why));
     if (owner != geteuid() && geteuid())
-        return REFUSE(e, pid, "it belongs to another user (%u); run gait as that user, or as root", owner);
+        return REFUSE(e, pid, "it belongs to another user (%u); run gait as that user, or as root",
+                      owner);
     if (scope == '3')
-        return REFUSE(e, pid, "the kernel allows nobody to trace anything (kernel.yama.ptrace_scope is 3, until the next boot)");
+        return REFUSE(e, pid,
+                      "the kernel allows nobody to trace anything (kernel.yama.ptrace_scope is 3, "
+                      "until the next boot)");
     if (scope != '0')
-        return REFUSE(e, pid, "the kernel allows only parents to trace (kernel.yama.ptrace_scope is %c); allow it with "
-                              "`sysctl kernel.yama.ptrace_scope=0`, or run gait as root", scope);
-    return REFUSE(e, pid, "the kernel does not allow to trace it: it has privileges that gait has not, or protects itself; run gait as root");
+        return REFUSE(e, pid,
+                      "the kernel allows only parents to trace (kernel.yama.ptrace_scope is %c); "
+                      "allow it with "
+                      "`sysctl kernel.yama.ptrace_scope=0`, or run gait as root",
+                      scope);
+    return REFUSE(e, pid,
+                  "the kernel does not allow to trace it: it has privileges that gait has not, or "
+                  "protects itself; run gait as root");
 }
 
 /* -- In ------------------------------------------------------------------------------------------ */
@@ -347,7 +369,8 @@ static void enter_threads(struct process *p, struct stops *s)
 static void note_process(struct process *p)
 {
     struct run *r = p->run;
-    struct trace_process x = {.how = r->result->stats.windows ? TRACE_BY_again : TRACE_BY_command, .from = r->attached_as};
+    struct trace_process x = {.how = r->result->stats.windows ? TRACE_BY_again : TRACE_BY_command,
+                              .from = r->attached_as};
     r->attached_as = p->number = tracks_image(r, &x, p->pid);
     r->result->stats.windows++;
 }
@@ -423,7 +446,8 @@ static void close_gates(struct process *p)
 }
 
 /* The program's registers at t->pc. After a system call that the thread waits in the kernel has set the others, and sees to the rest. */
-static void native_registers(const struct process *p, const struct thread *t, bool waits, struct user_regs_struct *r)
+static void native_registers(const struct process *p, const struct thread *t, bool waits,
+                             struct user_regs_struct *r)
 {
     enum { TRAP_FLAG = 0x100 };
     u64 regs[16];
@@ -442,9 +466,10 @@ static void native_registers(const struct process *p, const struct thread *t, bo
         r->cs = t->selectors[0];
     }
     r->rip = t->pc;
-    if (!waits && t->interrupted) { /* it has not come to begin its call again: as if it still waited */
+    if (!waits &&
+        t->interrupted) { /* it has not come to begin its call again: as if it still waited */
         r->orig_rax = regs[RAX];
-        r->rax = (u64)-(s64)t->interrupted;
+        r->rax = (u64) - (s64)t->interrupted;
         r->rip += 2;
     }
     r->eflags = t->flags | (t->traced ? TRAP_FLAG : 0);
@@ -452,7 +477,8 @@ static void native_registers(const struct process *p, const struct thread *t, bo
 }
 
 /* The stack for signals is the program's again. */
-static int restore_stack(struct process *p, struct stopped *s, const struct thread *t, struct err *e)
+static int restore_stack(struct process *p, struct stopped *s, const struct thread *t,
+                         struct err *e)
 {
     struct remote m = {.pid = s->tid, .mem_fd = p->mem_fd, .at = p->remote};
     u64 at = t->self + offsetof(struct thread, stack);
@@ -476,8 +502,9 @@ static double call_began(const struct process *p, const struct thread *t)
 /* Where a thread waits in a system call of the program's, it can be led out. If a signal comes just now, that is the guest's. */
 static bool waits_in_call(const struct process *p, const struct thread *t, const struct stopped *s)
 {
-    return s->regs.rip == p->call_returned && interruption(&s->regs) && !load_relaxed(&t->pending) &&
-           !load_relaxed(&t->cloning) && !load_relaxed(&t->execing) && !has_signal(p, s);
+    return s->regs.rip == p->call_returned && interruption(&s->regs) &&
+           !load_relaxed(&t->pending) && !load_relaxed(&t->cloning) && !load_relaxed(&t->execing) &&
+           !has_signal(p, s);
 }
 
 /* A wait with a time limit goes on by the same clock. */
@@ -526,7 +553,8 @@ static pid_t our_tid(const struct process *p, const struct thread *t)
 /* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
 static bool can_be_led_out(const struct thread *t, bool waiting)
 {
-    return !has_left(t) && (load_acquire(&t->parked) || (waiting && load_relaxed(&t->calling) && !load_relaxed(&t->cloning)));
+    return !has_left(t) && (load_acquire(&t->parked) ||
+                            (waiting && load_relaxed(&t->calling) && !load_relaxed(&t->cloning)));
 }
 
 /* Threads that were told to stop, by their blocks: their tids. They need not do so at once; in vfork they wait for another. */
@@ -558,7 +586,8 @@ static void lead_out_who_can(struct process *p, bool waiting, struct told *told,
 static u32 sighand_of(const struct process *p)
 {
     for (u32 i = 0; i < blocks_of(p); i++)
-        if (load_relaxed(&process_thread(p, i)->in_use) && load_relaxed(&process_thread(p, i)->made) != TASK_sharer)
+        if (load_relaxed(&process_thread(p, i)->in_use) &&
+            load_relaxed(&process_thread(p, i)->made) != TASK_sharer)
             return load_relaxed(&process_thread(p, i)->sighand) % SIGHANDS;
     return 0;
 }
@@ -566,8 +595,8 @@ static u32 sighand_of(const struct process *p)
 /* The program's actions, where ours still stand. */
 static void restore_actions(struct process *p, struct remote *m)
 {
-    u64 actions = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand) + sighand_of(p) * sizeof(struct sighand) +
-                  offsetof(struct sighand, action);
+    u64 actions = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand) +
+                  sighand_of(p) * sizeof(struct sighand) + offsetof(struct sighand, action);
     u64 room = p->base + WIRE_CTL_OFF + offsetof(struct control, scratch);
     u64 caught = status_number(p->pid, "SigCgt", 16);
     for (u32 sig = 1; sig <= 64; sig++) {

@@ -301,7 +301,8 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
 {
     struct run *r = p->run;
     pid_t pid = (pid_t)load_relaxed(&process_thread(p, block)->pid), tid = find_task(p, seen);
-    if (!tid || find_execing(r, tid) || r->detached) /* being let go, it becomes another image by itself */
+    if (!tid || find_execing(r, tid) ||
+        r->detached) /* being let go, it becomes another image by itself */
         return 0;
     struct execing x = {.process = p, .block = block, .tid = tid, .from = tracks_sharer(p, pid)};
     x.number = load_relaxed(&process_thread(p, block)->number);
@@ -690,8 +691,8 @@ static int how_long(const struct run *r)
 int follow_run(struct run *r, struct err *e)
 {
     int status = 0;
-    struct sigaction act = {.sa_handler = r->options->attach ? on_told : SIG_IGN}, old_int, old_quit,
-                     old_term;
+    struct sigaction act = {.sa_handler = r->options->attach ? on_told : SIG_IGN}, old_int,
+                     old_quit, old_term;
     sigaction(SIGINT, &act, &old_int);
     sigaction(SIGQUIT, &act, &old_quit);
     sigaction(SIGTERM, r->options->attach ? &act : NULL, &old_term);

@@ -18,7 +18,12 @@
 #include <sys/user.h>
 #include <unistd.h>
 
-enum limit { LIMIT_MS, LIMIT_TIME /* where a struct timespec is */, LIMIT_RECEIVE, LIMIT_SEND /* of the socket */ };
+enum limit {
+    LIMIT_MS,
+    LIMIT_TIME /* where a struct timespec is */,
+    LIMIT_RECEIVE,
+    LIMIT_SEND /* of the socket */
+};
 enum { NO_RESULT = 1 /* that depends */ };
 static const struct timed {
     u16 nr;
@@ -107,7 +112,9 @@ static double limit_of(const struct process *p, const struct timed *c,
 static u64 sleeps_of(pid_t tid)
 {
     char value[64];
-    return pids_status(tid, "voluntary_ctxt_switches", value, sizeof value) ? strtoull(value, NULL, 10) : 0;
+    return pids_status(tid, "voluntary_ctxt_switches", value, sizeof value)
+               ? strtoull(value, NULL, 10)
+               : 0;
 }
 
 /* How long it has run, in nanoseconds; 0 if the kernel does not tell. */
@@ -216,9 +223,11 @@ static void lend_time(struct process *p, pid_t tid, u64 at, double left)
         return; /* it has ended */
 }
 
-static void lend_socket_limit(struct process *p, pid_t tid, const struct timed *c, u64 socket, double left)
+static void lend_socket_limit(struct process *p, pid_t tid, const struct timed *c, u64 socket,
+                              double left)
 {
-    struct timeval own, rest = {(time_t)left, 1 + (suseconds_t)((left - floor(left)) * 1e6)}; /* 0 is for ever */
+    struct timeval own,
+        rest = {(time_t)left, 1 + (suseconds_t)((left - floor(left)) * 1e6)}; /* 0 is for ever */
     int fd = get_socket(p, socket);
     rest.tv_usec = MIN(rest.tv_usec, 999999);
     bool lent = fd >= 0 &&
