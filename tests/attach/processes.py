@@ -61,6 +61,18 @@ def wait_until(holds, why, seconds=60):
         time.sleep(0.01)
 
 
+def settled(look):
+    """What it is, when it is the same twice: threads may just have begun."""
+    last = look()
+    for _ in range(100):
+        time.sleep(0.2)
+        now = look()
+        if now == last:
+            break
+        last = now
+    return last
+
+
 def status(pid, *names):
     fields = {}
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
@@ -102,7 +114,7 @@ def attach(pid, *options, output=WORK / "attached.gait", timeout=120):
 
 def attach_again_and_again(pid, check, seconds="0.05", look=all_traits, may_say=""):
     """ROUNDS times; `check` complains if it is hurt. What gait may say: a pattern."""
-    before = look(pid)
+    before = settled(lambda: look(pid))
     require(before["gait"] == [], "it has pages of gait's before")
     for n in range(ROUNDS):
         run = attach(pid, "--for", seconds)
