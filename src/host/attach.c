@@ -274,6 +274,8 @@ static int check_process(pid_t pid, struct err *e)
         return REFUSE(e, pid, "there is none of this number");
     if (value[0] == 'Z' || value[0] == 'X')
         return REFUSE(e, pid, "it has ended, and only waits for its parent to notice");
+    if (value[0] == 'T')
+        return REFUSE(e, pid, "it is stopped; let it go on first, with `kill -CONT %d`", pid);
     if (!pids_status(pid, "VmSize", value, sizeof value))
         return REFUSE(e, pid, "it is a thread of the kernel, and has no program");
     pid_t group = (pid_t)status_number(pid, "Tgid", 10),

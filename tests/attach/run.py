@@ -251,6 +251,11 @@ def refusals_of_what_runs():
         refuse(p.pid, f"strace (process {tracer.pid}) traces it already")
         tracer.terminate()
         tracer.wait()
+        p.process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: status(p.pid, "State")["State"].startswith("T"), "it does not stop")
+        refuse(p.pid, f"kill -CONT {p.pid}")
+        p.process.send_signal(signal.SIGCONT)
+        p.goes_on()
         if os.geteuid() == 0:
             refuse(p.pid, "belongs to another user (0)", *AS_NOBODY)
         p.is_unhurt()
