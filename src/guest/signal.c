@@ -867,6 +867,9 @@ static void park(struct thread *t, u64 mask)
 {
     if (!load_relaxed(&control(t)->leaving) || t->made != TASK_thread)
         return;
+    if (!t->stack.size)
+        t->stack.flags = SS_DISABLE_; /* or the kernel refuses it, and keeps ours */
+    kernel(__NR_sigaltstack, (u64)(uintptr_t)&t->stack, 0, 0, 0);
     t->task_mask = mask;
     store_release(&t->parked, 1);
     while (!host_is_gone(t))

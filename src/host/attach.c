@@ -524,7 +524,7 @@ static void lead_out(struct process *p, struct thread *t, struct stopped *s, str
 {
     struct err ignored;
     bool parked = load_acquire(&t->parked);
-    if ((!parked && !waits_in_call(p, t, s)) || restore_stack(p, s, t, &ignored)) {
+    if (!parked && (!waits_in_call(p, t, s) || restore_stack(p, s, t, &ignored))) {
         ptrace(PTRACE_DETACH, s->tid, 0, 0);
         return;
     }
