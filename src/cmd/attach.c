@@ -5,13 +5,14 @@
 
 #include <stdio.h>
 
-enum { OPT_EVENTS = 256, OPT_WATCH };
+enum { OPT_EVENTS = 256, OPT_STATS, OPT_WATCH };
 static const struct option options[] = {
-    {"pid", required_argument, NULL, 'p'},
+    ATTACH_OPTIONS,
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
     CHOICE_OPTIONS,
     {"watch", required_argument, NULL, OPT_WATCH},
+    {"stats", no_argument, NULL, OPT_STATS},
     {0},
 };
 
@@ -24,28 +25,26 @@ int cmd_attach(int argc, char **argv)
 {
     static char path[64];
     struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
+    struct attach_options a = {0};
     struct run_result r;
     struct err e;
     struct choices choices;
     choices_init(&choices, argv[0]);
+    bool stats = false;
     for (int c; (c = next_option(argc, argv, "+p:o:", options)) != -1;) {
-        if (choices_option(&choices, c))
+        if (attach_option(&a, argv[0], c) || choices_option(&choices, c))
             continue;
-        switch (c) {
-        case 'p':
-            o.attach = (pid_t)option_number(argv[0], "pid", "the number of a process", optarg);
-            break;
-        case 'o':
+        if (c == 'o')
             o.output = optarg;
-            break;
-        case OPT_WATCH:
+        else if (c == OPT_STATS)
+            stats = true;
+        else if (c == OPT_WATCH)
             o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
-            break;
-        default:
+        else
             o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));
-        }
     }
-    if (o.attach <= 0)
+    attach_into(&a, argv[0], &o);
+    if (!o.attach)
         die_usage("attach: no process was given; name it with -p PID");
     if (optind < argc)
         die_usage("attach: %s is one argument too many", argv[optind]);
@@ -53,7 +52,10 @@ int cmd_attach(int argc, char **argv)
     if (!o.output)
         o.output = path;
     choices_apply(&choices, &o);
-    if (host_run(&o, &r, &e))
+    int failed = host_run(&o, &r, &e);
+    if (stats && r.ran)
+        print_run_stats(&r);
+    if (failed)
         die("%s", e.text);
     report_run(&o, &r);
     choices_fini(&choices);

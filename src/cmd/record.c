@@ -38,50 +38,6 @@ static const char *default_output(const char *program)
     return path;
 }
 
-static void print_stats(const struct run_result *r)
-{
-    const struct run_stats *s = &r->stats;
-    const struct {
-        const char *name;
-        u64 value;
-    } rows[] = {
-        {"processes", s->processes},
-        {"threads", s->threads},
-        {"untraced tasks", s->untraced},
-        {"native steps", s->stepped},
-        {"units", s->units},
-        {"hot units", s->hot},
-        {"  dropped", s->dropped},
-        {"  found changed", s->changed},
-        {"  translated ahead", s->ahead},
-        {"flushes of the cache", s->flushes},
-        {"instructions in units", s->insns},
-        {"app code bytes", s->app_bytes},
-        {"cache bytes", s->cache_bytes},
-        {"links", s->links},
-        {"doors", s->doors},
-        {"requests", s->requests},
-        {"gates", s->gates},
-        {"indirect misses", s->indirect_misses},
-        {"return misses", s->return_misses},
-        {"system calls", s->syscalls},
-        {"buffers", s->buffers},
-        {"waits for a buffer", s->buffer_waits},
-        {"record bytes", s->record_bytes},
-        {"buffers dropped", s->lost_buffers},
-        {"bytes dropped", s->lost_bytes},
-        {"records", r->counts.records},
-        {"instructions", r->counts.instructions},
-        {"loads", r->counts.loads},
-        {"stores", r->counts.stores},
-        {"modifies", r->counts.modifies},
-    };
-    fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n%-24s %14.3f\n", "seconds", s->seconds,
-            "  program, user", s->user_seconds, "  program, system", s->system_seconds);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
-}
-
 int cmd_record(int argc, char **argv)
 {
     struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
@@ -125,7 +81,7 @@ int cmd_record(int argc, char **argv)
     choices_apply(&choices, &o);
     int failed = host_run(&o, &r, &e);
     if (stats && r.ran)
-        print_stats(&r);
+        print_run_stats(&r);
     if (failed)
         die("%s", e.text);
     report_run(&o, &r);

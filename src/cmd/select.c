@@ -363,6 +363,9 @@ void choices_apply(struct choices *x, struct run_options *o)
     o->after = x->after;
     o->seconds = x->seconds;
     o->max_refs = x->max_refs;
+    if (o->leave > 0 && !(x->seconds > 0))
+        die_usage("%s: --leave is for windows that end by themselves; say how long they are with --for",
+                  x->command);
     o->budget = x->budget;
     o->by_marks = x->by_marks;
     o->trigger = triggers ? MAX(x->count, 1u) : 0;

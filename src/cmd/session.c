@@ -2,7 +2,6 @@
 /* Events from wherever they are, through a pipeline. */
 #include "cmd/session.h"
 #include "analyze/replay.h"
-#include "cmd/run.h"
 #include "report/report.h"
 #include "tool/live.h"
 
@@ -62,7 +61,7 @@ bool session_option(struct session *s, int c)
             die_usage("%s: --jobs is between 1 and %d", s->command, WORKERS);
         return true;
     }
-    return choices_option(&s->choices, c);
+    return attach_option(&s->attach, s->command, c) || choices_option(&s->choices, c);
 }
 
 static void print_stats(const struct session *s)
@@ -121,6 +120,7 @@ static struct run_options options_of(const struct session *s, char **argv)
         o.sink = SINK_file;
         o.output = s->output;
     }
+    attach_into(&s->attach, s->command, &o);
     return o;
 }
 
@@ -141,9 +141,13 @@ static int run_program(struct session *s, char **argv, int (*show)(struct sessio
     s->n_modules = live.modules.n;
     int status = end(s, show);
     live_fini(&live);
+    if (s->stats && o.attach)
+        print_run_stats(&result);
     if (failed)
         die("%s", e.text);
-    return status || !any ? 1 : end_like(result.status);
+    if (status || !any)
+        return 1;
+    return o.attach ? 0 : end_like(result.status);
 }
 
 static int read_trace(struct session *s, const char *path, int (*show)(struct session *s))
@@ -163,14 +167,19 @@ static int read_trace(struct session *s, const char *path, int (*show)(struct se
 int session_run(struct session *s, int argc, char **argv, int (*show)(struct session *s))
 {
     struct err e;
-    bool live = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--");
-    const char *path = live ? NULL : only_argument(argc, argv, "TRACE, or -- PROGRAM");
+    bool runs = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--"),
+         live = runs || s->attach.pid;
+    if (s->attach.pid && optind < argc)
+        die_usage("%s: process %d is attached to, and %s is one thing more", s->command,
+                  s->attach.pid, argv[optind]);
+    const char *path = live ? NULL : only_argument(argc, argv, "TRACE, -p PID or -- PROGRAM");
     if (path && s->output)
         die_usage("%s: -o is for the trace of a program, and %s is not run", s->command, path);
     s->pipeline = pipeline_new(s->analyses, s->studies, s->n, s->workers, &e);
     if (!s->pipeline)
         die_usage("%s: %s", s->command, e.text);
-    int status = live ? run_program(s, argv + optind, show) : read_trace(s, path, show);
+    int status =
+        live ? run_program(s, runs ? argv + optind : NULL, show) : read_trace(s, path, show);
     pipeline_free(s->pipeline);
     choices_fini(&s->choices);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands that look at events have in common: a trace, or a program that is run; how many threads; how results are shown. */
+/* What commands that look at events have in common: a trace, a program that is run, or a process that runs already; how many threads; how results are shown. */
 #ifndef SESSION_H
 #define SESSION_H
 
@@ -18,6 +18,7 @@ struct session {
     u32 n;
     u32 workers;
     bool follow, stats;
+    struct attach_options attach;
     FILE *results;      /* where what was found goes */
     const char *output; /* where a program's trace is to go besides; NULL: nowhere */
     struct choices choices; /* what of the program is looked at */
@@ -31,11 +32,12 @@ struct session {
 /* Options that all have; their own values begin at OPT_OWN. */
 enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_RESULTS, OPT_OWN };
 #define SESSION_OPTIONS                                                                       \
+    ATTACH_OPTIONS,                                                                           \
     {"top", required_argument, NULL, OPT_TOP}, {"json", no_argument, NULL, OPT_JSON},         \
         {"csv", no_argument, NULL, OPT_CSV}, {"stats", no_argument, NULL, OPT_STATS},         \
         {"follow", required_argument, NULL, OPT_FOLLOW}, {"jobs", required_argument, NULL, 'j'},  \
         {"output", required_argument, NULL, 'o'}, {"results", required_argument, NULL, OPT_RESULTS}, CHOICE_OPTIONS
-#define SESSION_SHORTS "+j:o:"
+#define SESSION_SHORTS "+j:o:p:"
 
 void session_init(struct session *s, const char *command);
 /* Is it one of these? */

@@ -79,10 +79,11 @@ static bool goes_on_with_call(const struct thread *t)
     return t->regs[RAX] == __NR_restart_syscall && !copy_in(&insn, t->pc, 2) && insn == 0x050f;
 }
 
-/* The host has closed all gates, so that everybody comes by here. Who waits in a system call is led out by the host. */
+/* The host has closed all gates, so that everybody comes by here. Who waits in a system call is led out by the host; a signal is delivered
+ * first. */
 static void leave_if_told(struct thread *t)
 {
-    if (load_relaxed(&control(t)->leaving) && !goes_on_with_call(t))
+    if (load_relaxed(&control(t)->leaving) && !t->pending && !goes_on_with_call(t))
         leave_for_native(t, NATIVE_told);
 }
 

@@ -58,6 +58,7 @@ struct run_options {
     u32 trigger;    /* or calls of functions that are SPOT_TELL; 0: not */
     bool by_marks;  /* or the program says so itself, and when it ends */
     double seconds; /* that are recorded; 0: all that are left. A process that we attached to is left then */
+    double leave; /* then leave it alone for so many, and attach again, without end; 0: once only */
     u64 max_refs;   /* recording ends when there are at least as many; 0: no limit */
     struct budget {
         double seconds, period; /* in each period; 0: there is no budget */
@@ -76,6 +77,8 @@ struct run_options {
 struct run_stats {
     double seconds;                      /* from the first instruction to the end */
     double user_seconds, system_seconds; /* of the program alone */
+    double attach_pause, leave_pause;    /* how long threads stood still at most when they were attached to, and let go */
+    u64 windows;                         /* how often it was attached to */
     u64 processes, threads;              /* traced; a new image counts as a process */
     u64 untraced;                        /* tasks that ran natively */
     u64 full;    /* processes that went on natively since no more units could be numbered */

@@ -186,6 +186,9 @@ struct thread {
     u32 swapped; /* register + 1 whose argument was replaced for the system call being made */
     u64 swapped_value;
     u64 old_blocked;
+    u64 call_began; /* by the time stamp counter; of a process that was attached to */
+    u32 parked; /* futex: told to leave, it waits to be put into the program's code by the host; the mask there is task_mask, the stack for signals is set */
+    u32 interrupted; /* attached: the system call at t->pc was interrupted with this errno of the kernel's, and begins again; 0: none */
     u64 room;   /* a mapping of ours for the time of the call, 0 if none */
     u64 arg[4]; /* what replaced arguments point to */
     struct {
