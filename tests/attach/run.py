@@ -212,7 +212,7 @@ def analyses_see_what_the_trace_holds():
         require(tool.returncode == 0 and re.search(r"[1-9]\d{3}", tool.stdout), f"tool: status {tool.returncode}, {tool.stderr}")
         require(traits(p.pid)["gait"] == [], "pages are left")
         p.is_unhurt()
-    for options in (["mix", "-p", "1", "trace.gait"], ["mix", "--for", "1", "--", "true"], ["attach", "-p", "1", "--leave", "1"]):
+    for options in (["mix", "-p", "1", "trace.gait"], ["mix", "--leave", "1s", "--", "true"], ["attach", "-p", "1", "--leave", "1"]):
         run = subprocess.run([GAIT, *options], capture_output=True, text=True)
         require(run.returncode == 2 and len(run.stderr.splitlines()) <= 2, f"{options}: status {run.returncode}, {run.stderr}")
 
