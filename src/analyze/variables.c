@@ -667,6 +667,11 @@ static const struct block *block_at(struct variable_part *p, u64 address)
     return b || p->threads.n == 1 ? b : blocks_find(&p->ever, address);
 }
 
+static bool is_heap(const struct variable_part *p, u64 address)
+{
+    return address >= p->heap && address < p->heap_end;
+}
+
 static struct variable_stretch stretch_at(struct variable_part *p, u64 address, u32 ref)
 {
     const u64 page = address & ~4095ull;
@@ -683,11 +688,11 @@ static struct variable_stretch stretch_at(struct variable_part *p, u64 address, 
     } else if (b) {
         r = (struct variable_stretch){b->id, b->start, b->end};
     } else {
-        const bool is_heap = address >= p->heap && address < p->heap_end;
-        r.number = is_heap ? number_of_heap(p) : VARIABLE_OTHER;
-        if (!p->ever.n_grains && !p->ever.large.v.n && (!is_heap || page >= p->heap)) { /* nor can there be a block beside it */
-            r.start = page;
-            r.end = is_heap ? MIN(page + 4096, p->heap_end) : page + 4096;
+        const bool in_heap = is_heap(p, address);
+        r.number = in_heap ? number_of_heap(p) : VARIABLE_OTHER;
+        if (!p->ever.n_grains && !p->ever.large.v.n && !span_at(p, page) && !span_at(p, page + 4095)) { /* there is nothing beside it */
+            r.start = in_heap ? MAX(page, p->heap) : page;
+            r.end = in_heap ? MIN(page + 4096, p->heap_end) : page + 4096;
         }
     }
     return r;
@@ -717,9 +722,10 @@ bool variables_is_vague(struct variable_part *p, u32 number)
 u32 variables_late(struct variable_part *p, u64 address)
 {
     const struct block *b = p->threads.n > 1 ? blocks_find(&p->ever, address) : NULL;
-    const u32 number = b ? b->id : stretch_at(p, address, VARIABLE_NO_REF).number;
-    p->has_heap |= number == number_of_heap(p);
-    return number;
+    if (b)
+        return b->id;
+    p->has_heap |= is_heap(p, address);
+    return is_heap(p, address) ? number_of_heap(p) : VARIABLE_OTHER;
 }
 
 void variables_until(struct variable_part *p, u64 ref)
