@@ -37,9 +37,8 @@ static void put_paused(struct thread *t, u64 now)
 
 static void pause_clock(struct thread *t, u64 now)
 {
-    bool was_on = t->deadline != NO_DEADLINE;
     stop_clock(t, now);
-    if (was_on && tells(t))
+    if (t->used && !t->is_spent && records(t))
         put_paused(t, now);
 }
 
@@ -82,8 +81,10 @@ void budget_stop(struct thread *t)
 u64 budget_step(struct thread *t)
 {
     const struct control *c = control(t);
-    if (!c->budget || t->quiet || c->policy == POLICY_tc)
+    if (!c->budget || c->policy == POLICY_tc)
         return NO_STEP;
+    if (t->quiet) /* where code decides, it enters recording units without us: at the first gate there the clock starts */
+        return c->selection >= SELECT_places && t->armed ? 0 : NO_STEP;
     if (c->policy != POLICY_timer || t->deadline == NO_DEADLINE)
         return 0;
     u64 now = time_stamp(t), left = t->deadline - MIN(now, t->deadline);

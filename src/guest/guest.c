@@ -132,7 +132,9 @@ static bool follow_window(struct thread *t)
     look_around(t);
     u32 quiet = should_be_quiet(t);
     if (quiet == t->quiet) {
-        if (t->deadline == NO_DEADLINE)
+        if (quiet)
+            budget_stop(t);
+        else if (t->deadline == NO_DEADLINE)
             budget_begin(t);
         return false;
     }

@@ -290,7 +290,7 @@ void serve_begin(struct process *p)
         .events = p->run->options->events,
         .selection = select_kind(p->run->options),
         .spot = select_spot,
-        .keeps_scopes = p->run->options->budget.seconds > 0,
+        .has_budget = p->run->options->budget.seconds > 0,
         .no_link = p->run->stress.nolink,
         .no_ahead = p->run->stress.noahead,
         .all_gates = p->run->stress.gates,

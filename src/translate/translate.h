@@ -56,7 +56,7 @@ struct translate_config {
     struct guest_points guest;
     enum events_level events;
     enum selection selection;
-    bool keeps_scopes; /* quiet units note where a function returns that was being recorded */
+    bool has_budget; /* threads may be silenced within a function that is recorded: quiet units note its return, too */
     /* What is at pc, enum spot; asked unless all is selected. */
     u32 (*spot)(void *ctx, u64 pc);
     bool no_link;   /* stress: every exit asks */

@@ -62,6 +62,18 @@ static void emit_gs_store_imm(struct emit *e, u32 value, u32 off)
     emit_32(e, value);
 }
 
+/* From here on the thread is quiet. Where there is a budget, its clock is stopped at the next gate. */
+static void emit_hush(struct builder *b)
+{
+    const u8 close[] = {0x65, 0x48, 0xc7, 0x04, 0x25}; /* mov qword gs:[T_LIMIT], 0 */
+    emit_gs_store_imm(b->e, 1, T_QUIET);
+    if (!b->t->config.has_budget)
+        return;
+    emit_bytes(b->e, close, sizeof close);
+    emit_32(b->e, T_LIMIT);
+    emit_32(b->e, 0);
+}
+
 /* A jump if rcx is 0, over less than 128 bytes; its field. */
 static u8 *emit_jrcxz(struct emit *e)
 {
@@ -132,7 +144,7 @@ void version_head(struct builder *b)
     if (version_tells(b, &b->insn[0]))
         emit_tell(b);
     if (version_is_crossing(b)) {
-        emit_gs_store_imm(b->e, 1, T_QUIET);
+        emit_hush(b);
         emit_cross(b);
     } else if (b->quiet && spot & (SPOT_SELECTED | SPOT_HEAD)) {
         emit_begin(b, spot & SPOT_HEAD);
@@ -146,7 +158,7 @@ void version_head(struct builder *b)
 u8 *version_leave_test(struct builder *b, bool is_return)
 {
     const struct translate_config *c = &b->t->config;
-    if (c->selection != SELECT_scopes || (b->quiet && !c->keeps_scopes))
+    if (c->selection != SELECT_scopes || (b->quiet && !c->has_budget))
         return NULL;
     const u8 compare[] = {
         0x48, 0x8d, 0x4c, 0x0c, is_return ? 1 : 1 - 8, /* lea rcx, [rsp + rcx + ..]: rsp - what it was */
@@ -166,6 +178,6 @@ void version_leave(struct builder *b, u8 *field)
     fill_jrcxz(b->e, field);
     emit_imm(b->e, RCX, ENTERED_NONE);
     emit_gs_store(b->e, RCX, T_ENTERED);
-    emit_gs_store_imm(b->e, 1, T_QUIET);
+    emit_hush(b);
     emit_gs_load(b->e, RCX, T_SPILL0);
 }

@@ -6,7 +6,7 @@
  *   byte 1   most instructions in a unit (0: the default), most branches
  *   byte 2   where the code lies: in reach of the cache, out of reach, below 2 GB, near both ends of the address space;
  *            and, from 64 on, which part of it is dropped
- *   byte 3   the first place to translate from; and what is selected, and whether scopes are kept
+ *   byte 3   the first place to translate from; and what is selected, and whether there is a budget
  *   the rest is the code
  *
  * One translator serves all inputs; it is put back to its beginning by hand, because making one costs milliseconds. */
@@ -124,7 +124,7 @@ static void begin(const u8 *head)
     c->kind = head[0] & 64 ? kind : NULL;
     c->stay = head[0] & 128;
     c->selection = c->events ? head[3] >> 2 & 3 : SELECT_all;
-    c->keeps_scopes = head[3] & 16;
+    c->has_budget = head[3] & 16;
     c->spot = spot;
     t->age++; /* other bytes at the same place */
     c->unit_insns = head[1] & 15;
