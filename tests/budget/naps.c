@@ -12,7 +12,7 @@
 #define OWN __attribute__((noinline, noclone))
 
 static uint64_t table[64];
-static int rounds;
+static int rounds, calls = 3000, nap = 1000000;
 
 OWN uint64_t leaf(uint64_t x)
 {
@@ -39,8 +39,8 @@ static void *work(void *seed)
 {
     uint64_t x = (uintptr_t)seed;
     for (int i = 0; i < rounds; i++) {
-        x = outer(inner(x, 3000), 3000);
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        x = outer(inner(x, calls), calls);
+        nanosleep(&(struct timespec){0, nap}, NULL);
     }
     return (void *)(uintptr_t)x;
 }
@@ -50,6 +50,10 @@ int main(int argc, char **argv)
     pthread_t a, b;
     void *x, *y;
     rounds = argc > 1 ? atoi(argv[1]) : 20;
+    if (argc > 3) {
+        calls = atoi(argv[2]);
+        nap = atoi(argv[3]);
+    }
     pid_t child = fork();
     if (!child) {
         rounds /= 4;

@@ -187,7 +187,7 @@ def require_pauses(trace, what):
             if name == "paused":
                 went_on += after != "resumed"
                 rate = x[2]
-            require(after != "resumed" or name == "paused", f"{what}, thread {thread}: resumed behind {name}")
+            require(after != "resumed" or name in ("paused", "resumed"), f"{what}, thread {thread}: resumed behind {name}")
         pauses = sum(name == "paused" for name, _ in told)
         times += sum(a == "paused" and b in ("resumed", "events") for (a, _), (b, _) in zip(told, told[1:]))
         if pauses > 1:
@@ -211,6 +211,20 @@ def a_budget_for_a_function():
         require(0 < len(ran) < whole + (policy == "tc"), f"{policy}: {len(ran)} instructions are recorded, {whole} without a budget")
         total = analysis("budget", trace)["total"]
         require(total["insns"] == len(ran) and (total["periods"] or policy == "tc"), f"{policy}: {total}")
+
+
+@case
+def a_function_that_is_called_between_system_calls():
+    """Each call is shorter than a buffer, and takes about half of the time: the clock must run from its beginning."""
+    program = [naps(), "400", "300", "10000"]
+    whole = info(recorded("between", "--function=inner", program=program)[0])["instructions"]
+    for policy in ("timer", "tv", "tvc"):
+        trace, said = recorded("between", "--function=inner", ASKED, f"--budget-policy={policy}", program=program)
+        require(said == run(*program), f"{policy}: the program prints {said}")
+        found = analysis("budget", trace)
+        require(0 < found["total"]["insns"] < whole, f"{policy}: {found['total']['insns']} instructions are recorded, {whole} without a budget")
+        for row in found["threads"]:
+            require(row["periods"] > 1 or not row["insns"], f"{policy}: {row}")
 
 
 main()
