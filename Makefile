@@ -126,6 +126,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- analyze tests/analyze/run.py \
 	    -- attach tests/attach/run.py \
 	    -- partial tests/partial/run.py \
+	    -- budget tests/budget/run.py \
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
 	    -- reuse tests/reuse/run.py \
@@ -189,7 +190,7 @@ demo: $(B)/gait
 install: $(B)/gait $(B)/libgait.so.1
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig share/man/man1 share/man/man3 share/man/man5)
 	install $(B)/gait $(DESTDIR)$(PREFIX)/bin/gait
-	install -m 644 include/gait.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/gait.h include/gait_mark.h $(DESTDIR)$(PREFIX)/include
 	install $(B)/libgait.so.1 $(DESTDIR)$(PREFIX)/lib
 	ln -sf libgait.so.1 $(DESTDIR)$(PREFIX)/lib/libgait.so
 	sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' src/tool/gait.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gait.pc

@@ -12,6 +12,7 @@
  *         m = memory(study, number, table);
  *         for each stretch of a thread's records: open(work, thread); add(work, ..) ..; take(m, work, part) for each part
  *         merge(m, work) for each work that was made; end(m)
+ *     join(study, sources), if another trace follows, and so on
  *     finish(study, sources, result); drop(study)
  *
  * make .. memory, merge .. drop are called by one thread at a time; take by one at a time for each part, whatever the memory. */
@@ -40,6 +41,10 @@ struct analysis {
     int (*set)(void *study, const char *option, const char *value, struct err *e);
     /* All were. It may be taken in up to so many parts: how many, or -1 with a sentence. NULL: one part. */
     int (*begin)(void *study, u32 workers, struct err *e);
+    /* Does it want several traces, as it is set? NULL: it never does. */
+    bool (*joins)(const void *study);
+    /* A trace has ended, and another follows, which has other memories and sources. */
+    void (*join)(void *study, struct sources *s);
     void (*finish)(void *study, struct sources *s, struct result *r);
     void (*drop)(void *study);
 

@@ -3,6 +3,7 @@
  * get the names of functions, and those that are parts of one function become one. */
 #include "analyze/analysis.h"
 #include "analyze/frames.h"
+#include "analyze/merger.h"
 #include "analyze/naming.h"
 
 #include <math.h>
@@ -12,9 +13,10 @@
 enum { STACK_TEXT_FRAMES = 256 /* the innermost, of a longer one */ };
 
 struct calls {
-    bool threads, stacks;
+    bool threads, stacks, merges;
     double least; /* percent of all instructions that a row of the tree has */
-    VEC(struct calls_memory *) memories;
+    VEC(struct calls_memory *) memories; /* of one trace */
+    struct merger merger;
 };
 
 struct calls_memory {
@@ -35,6 +37,7 @@ static void *calls_make(void)
 {
     struct calls *c = zeros(1, sizeof *c);
     c->least = 1.0;
+    merger_init(&c->merger);
     return c;
 }
 
@@ -44,6 +47,8 @@ static int calls_set(void *calls, const char *option, const char *value, struct 
     char *end;
     if (!strcmp(option, "threads"))
         c->threads = true;
+    else if (!strcmp(option, "merge"))
+        c->merges = true;
     else if (!strcmp(option, "stacks"))
         c->stacks = true;
     else {
@@ -54,14 +59,20 @@ static int calls_set(void *calls, const char *option, const char *value, struct 
     return 0;
 }
 
-static void calls_drop(void *calls)
+static void forget_memories(struct calls *c)
 {
-    struct calls *c = calls;
     for (size_t i = 0; i < c->memories.n; i++) {
         contexts_fini(&c->memories.v[i]->frames.contexts);
         free(c->memories.v[i]);
     }
     vec_fini(&c->memories);
+}
+
+static void calls_drop(void *calls)
+{
+    struct calls *c = calls;
+    forget_memories(c);
+    merger_fini(&c->merger);
     free(c);
 }
 
@@ -346,14 +357,13 @@ static void add_total(const struct tree *t, u64 threads, struct result *r)
     fact_count(x, "threads", "threads", threads);
 }
 
-static void calls_finish(void *calls, struct sources *s, struct result *r)
+/* The tree of what was seen of one trace or run; how many threads it had. */
+static u64 make_tree(const struct calls *c, struct sources *s, struct tree *t)
 {
-    struct calls *c = calls;
-    struct tree t;
     struct naming n;
     u64 threads = 0;
-    tree_init(&t, "[all]");
-    naming_init(&n, &t, s);
+    tree_init(t, "[all]");
+    naming_init(&n, t, s);
     for (size_t i = 0; i < c->memories.n; i++)
         naming_add(&n, c->memories.v[i]->number, &c->memories.v[i]->frames.contexts);
     for (size_t i = 0; i < c->memories.n; i++) {
@@ -362,10 +372,46 @@ static void calls_finish(void *calls, struct sources *s, struct result *r)
         threads += enter_contexts(c, &n, from);
     }
     naming_fini(&n);
-    tree_finish(&t);
-    add_total(&t, threads, r);
-    add_functions(&t, r);
-    add_tree(c, &t, r);
+    tree_finish(t);
+    return threads;
+}
+
+static bool calls_joins(const void *calls)
+{
+    const struct calls *c = calls;
+    return c->merges;
+}
+
+static void calls_join(void *calls, struct sources *s)
+{
+    struct calls *c = calls;
+    struct tree t;
+    u64 threads = make_tree(c, s, &t);
+    merger_add(&c->merger, &t, threads);
+    tree_fini(&t);
+    forget_memories(c);
+}
+
+static void add_tables(const struct calls *c, const struct tree *t, u64 threads, struct result *r)
+{
+    add_total(t, threads, r);
+    add_functions(t, r);
+    add_tree(c, t, r);
+}
+
+static void calls_finish(void *calls, struct sources *s, struct result *r)
+{
+    struct calls *c = calls;
+    struct tree t;
+    if (c->merges) {
+        calls_join(c, s);
+        tree_finish(&c->merger.tree);
+        add_tables(c, &c->merger.tree, c->merger.threads, r);
+        merger_coverage(&c->merger, r);
+        return;
+    }
+    u64 threads = make_tree(c, s, &t);
+    add_tables(c, &t, threads, r);
     tree_fini(&t);
 }
 
@@ -373,6 +419,7 @@ static const struct analysis_option options[] = {
     {"min", "PERCENT", "of all instructions that a row of the tree has; else 1"},
     {"threads", NULL, "the tree of each thread apart"},
     {"stacks", NULL, "the whole stack in each row of the tree, as flame graphs are made of"},
+    {"merge", NULL, "one tree of several traces, and how much of the first the others have seen"},
     {0},
 };
 
@@ -382,6 +429,8 @@ const struct analysis analysis_calls = {
     .wants_memory = true,
     .make = calls_make,
     .set = calls_set,
+    .joins = calls_joins,
+    .join = calls_join,
     .finish = calls_finish,
     .drop = calls_drop,
     .memory = calls_memory,

@@ -150,18 +150,49 @@ static int run_program(struct session *s, char **argv, int (*show)(struct sessio
     return o.attach ? 0 : end_like(result.status);
 }
 
-static int read_trace(struct session *s, const char *path, int (*show)(struct session *s))
+/* What the analyses keep of a trace that others follow. */
+static void join_trace(struct session *s)
+{
+    struct sources sources;
+    sources_init(&sources, s->modules, s->n_modules);
+    for (u32 i = 0; i < s->n; i++)
+        s->analyses[i]->join(s->studies[i], &sources);
+    sources_fini(&sources);
+}
+
+static int read_trace(struct session *s, const char *path, bool is_last, int (*show)(struct session *s))
 {
     struct trace t;
     struct err e;
+    int status = 0;
     if (trace_open(&t, path, &e) || replay(s->pipeline, &t, s->workers, &e))
         die("%s", e.text);
     s->modules = t.modules.v;
     s->n_modules = t.modules.n;
-    int status = end(s, show);
+    if (is_last)
+        status = end(s, show);
+    else
+        join_trace(s);
     report_trouble(&t);
     trace_close(&t);
     return status;
+}
+
+static int read_traces(struct session *s, char **paths, int n, int (*show)(struct session *s))
+{
+    int status = 0;
+    for (int i = 0; i < n; i++)
+        status = read_trace(s, paths[i], i + 1 == n, show);
+    return status;
+}
+
+/* Do all analyses want as many traces as there are? */
+static bool joins(const struct session *s)
+{
+    bool all = true;
+    for (u32 i = 0; i < s->n; i++)
+        all &= s->analyses[i]->joins && s->analyses[i]->joins(s->studies[i]);
+    return all && s->n;
 }
 
 int session_run(struct session *s, int argc, char **argv, int (*show)(struct session *s))
@@ -172,14 +203,16 @@ int session_run(struct session *s, int argc, char **argv, int (*show)(struct ses
     if (s->attach.pid && optind < argc)
         die_usage("%s: process %d is attached to, and %s is one thing more", s->command,
                   s->attach.pid, argv[optind]);
-    const char *path = live ? NULL : only_argument(argc, argv, "TRACE, -p PID or -- PROGRAM");
+    const char *path = live                           ? NULL
+                       : optind < argc && joins(s) ? argv[optind]
+                                                      : only_argument(argc, argv, "TRACE, -p PID or -- PROGRAM");
     if (path && s->output)
         die_usage("%s: -o is for the trace of a program, and %s is not run", s->command, path);
     s->pipeline = pipeline_new(s->analyses, s->studies, s->n, s->workers, &e);
     if (!s->pipeline)
         die_usage("%s: %s", s->command, e.text);
     int status =
-        live ? run_program(s, runs ? argv + optind : NULL, show) : read_trace(s, path, show);
+        live ? run_program(s, runs ? argv + optind : NULL, show) : read_traces(s, argv + optind, argc - optind, show);
     pipeline_free(s->pipeline);
     choices_fini(&s->choices);
     return status;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* A time budget: in each period a thread records until its budget is spent, then runs quiet units until the next one.
  *
- * The clock runs while the thread runs recording units, waits for a buffer or for their translation; not while it is in a system call.
+ * The clock runs while the thread runs recording units, waits for their translation; not while it is in a system call.
  * (With one budget for the process, from the period's beginning on.) The host closes the gates when a period begins. That a budget is
  * spent, the thread finds itself: what it records is its clock. From how fast the buffer fills it knows how much it will record in half
  * the time that is left, and closes the gate there; so it comes by ever more often, and is late by a few records. No signal is
  * needed that would interrupt system calls, and nobody who would have to be woken in time. If there is no empty buffer, a thread does
- * not wait for one: it goes on quietly until the next period. */
+ * not wait for one: it goes on quietly until the next period.
+ *
+ * Selected code begins to record without coming here. So the limit of a quiet thread that may is where its pointer is: quiet units do not
+ * move it, and the first that records comes by, and starts the clock. When such code ends it closes the gate, and the clock is stopped there. */
 #include "guest/guest.h"
 
 enum { FIRST_STEP = 4096, LEAST_STEP = 128, LARGEST_STEP = 1 << 16 };
@@ -81,11 +84,9 @@ void budget_stop(struct thread *t)
 u64 budget_step(struct thread *t)
 {
     const struct control *c = control(t);
-    if (!c->budget || c->policy == POLICY_tc)
+    if (!c->budget || (t->quiet && !t->armed) || c->policy == POLICY_tc)
         return NO_STEP;
-    if (t->quiet) /* where code decides, it enters recording units without us: at the first gate there the clock starts */
-        return c->selection >= SELECT_places && t->armed ? 0 : NO_STEP;
-    if (c->policy != POLICY_timer || t->deadline == NO_DEADLINE)
+    if (t->quiet || c->policy != POLICY_timer || t->deadline == NO_DEADLINE)
         return 0;
     u64 now = time_stamp(t), left = t->deadline - MIN(now, t->deadline);
     u64 took = now - t->step_began, bytes = t->ptr - t->step_from, step = FIRST_STEP;

@@ -105,11 +105,19 @@ static bool should_be_quiet(const struct thread *t)
     }
 }
 
+/* What begins a buffer says where the stack is, and a quiet thread has moved on since its last record: say that first. */
+static bool swap_before_recording(struct thread *t)
+{
+    if (t->quiet)
+        put_resumed(t);
+    return swap_buffer(t);
+}
+
 static void look_around(struct thread *t)
 {
     t->was_open = load_relaxed(&control(t)->open);
     t->armed = t->was_open && !budget_is_spent(t);
-    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
+    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_before_recording(t))) {
         budget_give_up(t);
         t->armed = false;
     }

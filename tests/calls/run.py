@@ -282,5 +282,60 @@ def with_another_analysis():
     require(both["cache.total"]["Ir"] == alone["total"]["insns"], "both saw the same")
 
 
+def paths_of(tree):
+    """Each row of a tree by the names on its way from the root."""
+    way, rows = [], {}
+    for row in tree:
+        way[row["depth"]:] = [(row["function"], row["module"])]
+        rows[tuple(way)] = row
+    require(len(rows) == len(tree), "a context has two rows")
+    return rows
+
+
+@case
+def several_traces_in_one_tree():
+    """Of runs whose addresses differ, whole and partial: sums by names, and what of the first tree the others have."""
+    program = build("merged", HERE / "hard.cc", "-g", compiler="g++")
+    traces = []
+    for i, options in enumerate(([], ["--function=middle", "--function=fib"], ["--only", "--function=work"], [], ["--module=libc.so*"])):
+        traces.append(WORK / f"merged{i}.gait")
+        subprocess.run([GAIT, "record", *options, "-o", traces[i], "--", program], stdout=subprocess.DEVNULL, check=True)
+    single = [analysis("calls", "--min", "0", trace) for trace in traces]
+    trees = [paths_of(x["tree"]) for x in single]
+    for chosen in ([0, 1, 2, 4, 3], [3, 2], [1, 0], [2]):
+        found = analysis("calls", "--merge", "--min", "0", *(traces[i] for i in chosen))
+        tree = paths_of(found["tree"])
+        require(set(tree) == set().union(*(trees[i] for i in chosen)), f"{chosen}: other contexts than in the single trees")
+        for path, row in tree.items():
+            for key in COUNTS + ALL:
+                expected = sum(trees[i][path][key] for i in chosen if path in trees[i])
+                require(row[key] == expected, f"{chosen}, {path}: {key} is {row[key]} instead of {expected}")
+        for key in ("insns", "calls", "threads"):
+            require(found["total"][key] == sum(single[i]["total"][key] for i in chosen), f"{chosen}: {key} in all")
+        require_coverage(found["coverage"], [trees[i] for i in chosen], f"{chosen}")
+
+
+def require_coverage(rows, trees, what):
+    """The root is in all of them, and does not count."""
+    contexts = [{path for path in tree if len(path) > 1} for tree in trees]
+    first, seen = contexts[0], set()
+    require(len(rows) == len(trees) - 1, f"{what}: {len(rows)} rows of coverage")
+    for n, (row, more) in enumerate(zip(rows, contexts[1:]), 1):
+        seen |= more
+        part, whole = (sum(trees[0][path]["self_insns"] for path in paths) for paths in (first & seen, first))
+        expected = {"traces": n, "seen": len(first & seen), "contexts": len(first), "new": len(seen - first),
+                    "percent": 100 * len(first & seen) / len(first), "percent_insns": 100 * part / whole}
+        for key, x in expected.items():
+            require(abs(row[key] - x) < 1e-9, f"{what}, row {n}: {key} is {row[key]} instead of {x}")
+
+
+@case
+def several_traces_only_when_asked():
+    trace = record("one", "/bin/true")
+    for command in (["calls", trace, trace], ["mix", trace, trace], ["analyze", "-a", "calls,mix", "--set", "calls.merge", trace, trace]):
+        out = subprocess.run([GAIT, *command], capture_output=True, text=True)
+        require(out.returncode == 2 and "is one more" in out.stderr, f"{command}: {out.returncode} {out.stderr}")
+
+
 if __name__ == "__main__":
     main()

@@ -74,7 +74,7 @@ static void bench_open(struct bench *b, const u8 *code, size_t size, u64 pc, str
     c->jump = JUMP;
     c->guest = (struct guest_points){guest_point(c->base, 1), guest_point(c->base, 2), guest_point(c->base, 3),
                                      guest_point(c->base, 4), guest_point(c->base, 5), guest_point(c->base, 6),
-                                     guest_point(c->base, 7), guest_point(c->base, 8)};
+                                     guest_point(c->base, 7), guest_point(c->base, 8), guest_point(c->base, 9)};
     madvise(wire, WIRE_SIZE, MADV_DONTNEED);
     b->t = translator_new(c);
     b->table = translator_table(b->t);
