@@ -70,6 +70,27 @@ const char *sources_variable(struct sources *p, u32 process, u64 from, u64 to, u
     return name;
 }
 
+/* Where the kernel puts the first thread's stack: above all files, in the uppermost part of the addresses. */
+#define LOWEST_STACK 0x7ff000000000ull
+
+const char *sources_region(struct sources *p, u32 process, u64 address)
+{
+    bool above = true;
+    for (size_t i = p->n_modules; i-- > 0;) {
+        const struct trace_module *m = &p->modules[i];
+        s64 from = 0, to = (s64)(m->end - m->start);
+        if (m->process != process)
+            continue;
+        if (m->path[0] == '/') {
+            image_extent(image_of(p, m), m->offset, &from, &to);
+            above &= address >= m->end;
+        }
+        if ((s64)(address - m->start) >= from && (s64)(address - m->start) < to)
+            return source_name(m->path);
+    }
+    return above && address >= LOWEST_STACK ? "stack" : "heap";
+}
+
 const char *source_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -21,6 +21,8 @@ struct tally {
     u64 owner; /* of the memory's lines, see cache.h */
     u32 slots;
     VEC(u64) insns, refs; /* by number in the table, `slots` of each */
+    u32 number;           /* of the memory */
+    VEC(u32) points[2];   /* of refs, of insns: numbers of why.h; 0: none yet */
 };
 
 struct slots slots_of(const struct shape *s);

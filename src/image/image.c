@@ -288,3 +288,21 @@ struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 
     }
     return (struct image_variable){0};
 }
+
+void image_extent(struct image *m, u64 offset, s64 *from, s64 *to)
+{
+    GElf_Addr at;
+    size_t n;
+    u64 first = UINT64_MAX, end = 0;
+    if (m->trouble || !address_of(m, offset, &at) || elf_getphdrnum(m->elf, &n))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr h;
+        if (!gelf_getphdr(m->elf, (int)i, &h) || h.p_type != PT_LOAD)
+            continue;
+        first = MIN(first, h.p_vaddr);
+        end = MAX(end, h.p_vaddr + h.p_memsz);
+    }
+    *from = (s64)(first + m->bias - at);
+    *to = (s64)(end + m->bias - at);
+}

@@ -30,6 +30,8 @@ struct image_variable {
 /* The first variable with a byte in from .. to - 1, which count from where the file's offset is mapped: a whole file is mapped
  * at one distance from what it says, so mapped code tells where data is. */
 struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 to);
+/* The bytes that all of the file takes in memory, counted likewise; unchanged if it cannot be told. */
+void image_extent(struct image *m, u64 offset, s64 *from, s64 *to);
 void image_close(struct image *m);
 
 #endif

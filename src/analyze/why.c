@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines, points and places, as the watched cache is used. */
+#include "analyze/why.h"
+#include "analyze/cache.h"
+#include "analyze/sharing.h"
+#include "analyze/touches.h"
+
+#include <stdlib.h>
+
+enum { FIRST_SLOTS = 1024, PAIRS = 1 << 19, PLACES = 1 << 18 };
+
+/* What is so of a line. */
+enum {
+    LINE_here = 1,  /* in the cache */
+    LINE_known = 2, /* it was brought in on demand before */
+    LINE_taken = 4, /* another core, or a cache behind, took it away */
+    LINE_listed = 8 /* a fully associative cache would have it */
+};
+
+void why_init(struct why *w, const struct shape *s, u32 cache)
+{
+    const struct cache_shape *c = &s->cache[cache];
+    *w = (struct why){.shape = *c,
+                      .cache = cache,
+                      .capacity = c->size / c->line,
+                      .numbers = {.counts = 1, .limit = SIZE_MAX},
+                      .pairs = {.counts = 1, .limit = PAIRS},
+                      .places = {.counts = WHY_COUNTS, .is_places = true, .limit = PLACES},
+                      .place_pairs = {.counts = 1, .is_places = true, .limit = PAIRS}};
+    for (u32 side = 0; side < SIDES; side++)
+        for (u32 k = 0; k < s->n_levels; k++)
+            w->takes[side] |= s->path[side][k] == cache;
+    vec_push(&w->points, (struct why_point){0});
+}
+
+void why_fini(struct why *w)
+{
+    for (u32 i = 0; i < SHAPE_CORES; i++) {
+        vec_fini(&w->core[i].lines);
+        free(w->core[i].slots);
+    }
+    vec_fini(&w->points);
+    ledger_fini(&w->numbers);
+    ledger_fini(&w->pairs);
+    ledger_fini(&w->places);
+    ledger_fini(&w->place_pairs);
+}
+
+/* -- Lines -------------------------------------------------------------------------------------- */
+
+static struct why_cache *cache_of(struct why *w, u32 core)
+{
+    return &w->core[w->shape.is_private ? core : 0];
+}
+
+static u32 *slot_of(const struct why_cache *c, u64 line)
+{
+    for (u64 i = line * 0x9e3779b97f4a7c15ull >> 32;; i++) {
+        u32 *slot = &c->slots[i & (c->n_slots - 1)];
+        if (!*slot || c->lines.v[*slot].line == line)
+            return slot;
+    }
+}
+
+static void double_slots(struct why_cache *c)
+{
+    free(c->slots);
+    c->n_slots = c->n_slots ? 2 * c->n_slots : FIRST_SLOTS;
+    c->slots = zeros(c->n_slots, sizeof *c->slots);
+    if (!c->lines.n)
+        vec_push(&c->lines, (struct why_line){0});
+    for (size_t i = 1; i < c->lines.n; i++)
+        *slot_of(c, c->lines.v[i].line) = (u32)i;
+}
+
+/* NULL if it was never seen. */
+static struct why_line *find_line(const struct why_cache *c, u64 line)
+{
+    const u32 at = c->n_slots ? *slot_of(c, line) : 0;
+    return at ? &c->lines.v[at] : NULL;
+}
+
+/* Valid until the next one. */
+static struct why_line *line_of(struct why_cache *c, u64 line)
+{
+    if (2 * c->lines.n >= c->n_slots)
+        double_slots(c);
+    u32 *slot = slot_of(c, line);
+    if (!*slot) {
+        *slot = (u32)c->lines.n;
+        vec_push(&c->lines, (struct why_line){.line = line});
+    }
+    return &c->lines.v[*slot];
+}
+
+/* -- The fully associative cache ---------------------------------------------------------------- */
+
+static void unlist(struct why_cache *c, struct why_line *x)
+{
+    c->lines.v[x->newer].older = x->older;
+    c->lines.v[x->older].newer = x->newer;
+    x->flags &= ~(u32)LINE_listed;
+    c->listed--;
+}
+
+static void list_first(struct why_cache *c, struct why_line *x)
+{
+    struct why_line *ends = &c->lines.v[0];
+    x->newer = 0;
+    x->older = ends->older;
+    c->lines.v[ends->older].newer = (u32)(x - c->lines.v);
+    ends->older = (u32)(x - c->lines.v);
+    x->flags |= LINE_listed;
+    c->listed++;
+}
+
+/* It is asked for the line too. */
+static void list_ask(const struct why *w, struct why_cache *c, struct why_line *x, bool brings)
+{
+    if (x->flags & LINE_listed)
+        unlist(c, x);
+    else if (!brings)
+        return;
+    if (c->listed == w->capacity)
+        unlist(c, &c->lines.v[c->lines.v[0].newer]);
+    list_first(c, x);
+}
+
+/* -- Counts ------------------------------------------------------------------------------------- */
+
+static enum point_kind kind_of(const struct tally *t, u32 id)
+{
+    if (id & TOUCH_CODE)
+        return POINT_fetch;
+    return t->table->refs.v[id].kind == REF_STORE ? POINT_write : POINT_read;
+}
+
+/* The point of an instruction or reference. In the unit table it is once for each path; all of them are one point. */
+static u32 point_of(struct why *w, const struct why_touch *t)
+{
+    const u32 at = t->id & ~TOUCH_CODE;
+    vec_reach(&t->tally->points[t->id / TOUCH_CODE], at);
+    u32 *known = &t->tally->points[t->id / TOUCH_CODE].v[at];
+    if (*known)
+        return *known;
+    const struct why_point x = {.process = t->tally->number,
+                                .pc = tally_pc(t->tally, t->id),
+                                .kind = kind_of(t->tally, t->id),
+                                .lowest = UINT64_MAX};
+    u64 *number = ledger_row(&w->numbers, (u64)x.process << 2 | x.kind, x.pc);
+    if (!*number) {
+        *number = w->points.n;
+        vec_push(&w->points, x);
+    }
+    return *known = (u32)*number;
+}
+
+static u64 place_of(u64 owner, u64 address)
+{
+    return owner >> 44 << PLACE_SHIFT | address;
+}
+
+/* Where a line begins; and the first byte of it that a touch wants, if it is that line. */
+static u64 start_of(const struct why *w, u64 line)
+{
+    return (line & LINE_NUMBER) * w->shape.line;
+}
+
+static u64 wanted_of(const struct why *w, const struct why_touch *t, u64 line)
+{
+    const u64 start = start_of(w, line);
+    if (line >> 44 << 44 != t->tally->owner || t->address + t->size <= start)
+        return start;
+    return t->address < start + w->shape.line ? MAX(t->address, start) : start;
+}
+
+/* Which bytes of a line a touch wants. */
+static u64 bytes_of(const struct why *w, const struct why_touch *t, u64 line)
+{
+    const u64 start = start_of(w, line), from = MAX(t->address, start),
+              to = MIN(t->address + t->size, start + w->shape.line);
+    return from < to ? sharing_bytes(w->shape.line, from, to - from) : 0;
+}
+
+static void count(struct why *w, u32 point, u64 place, enum why_count what, u64 n)
+{
+    w->total[what] += n;
+    w->points.v[point].count[what] += n;
+    ledger_row(&w->places, place, 0)[what] += n;
+}
+
+/* -- What happens ------------------------------------------------------------------------------- */
+
+static enum why_count class_of(const struct why_line *x)
+{
+    if (!(x->flags & LINE_known))
+        return WHY_cold;
+    if (x->flags & LINE_taken)
+        return WHY_taken;
+    return x->flags & LINE_listed ? WHY_conflict : WHY_capacity;
+}
+
+void why_ask(struct why *w, const struct why_touch *t, u64 line, bool hit, bool brings)
+{
+    struct why_cache *c = cache_of(w, t->core);
+    struct why_line *x = line_of(c, line);
+    const u32 point = point_of(w, t);
+    const u64 wanted = wanted_of(w, t, line), place = place_of(t->tally->owner, wanted);
+    struct why_point *p = &w->points.v[point];
+    p->lowest = MIN(p->lowest, wanted);
+    p->highest = MAX(p->highest, wanted);
+    if (hit) {
+        const u64 bytes = bytes_of(w, t, line);
+        count(w, point, place, WHY_hits, 1);
+        if (bytes && !(bytes & ~x->used))
+            count(w, point, place, WHY_temporal, 1);
+    } else {
+        count(w, point, place, class_of(x), 1);
+    }
+    list_ask(w, c, x, brings);
+    if (brings)
+        x->flags |= LINE_known;
+}
+
+/* A line has gone for one that a point brought in, because it wanted something at a place. */
+static void evict(struct why *w, struct why_line *x, u32 point, u64 place)
+{
+    const u64 old = place_of(x->line, start_of(w, x->line) + x->origin);
+    const u64 grain = MAX(w->shape.line / 64, 1u);
+    x->flags &= ~(u32)LINE_here;
+    count(w, x->filler, old, WHY_evictions, 1);
+    count(w, x->filler, old, WHY_used, grain * (u64)__builtin_popcountll(x->used));
+    ++*ledger_row(&w->pairs, x->filler, point);
+    ++*ledger_row(&w->place_pairs, old, place);
+}
+
+void why_put(struct why *w, const struct why_touch *t, u64 line, u64 old)
+{
+    struct why_cache *c = cache_of(w, t->core);
+    const u32 point = point_of(w, t);
+    const u64 wanted = wanted_of(w, t, line);
+    if (old)
+        evict(w, line_of(c, old), point, place_of(line, wanted));
+    struct why_line *x = line_of(c, line);
+    x->filler = point;
+    x->origin = (u32)(wanted - start_of(w, line));
+    x->used = 0;
+    x->flags = (x->flags & ~(u32)LINE_taken) | LINE_here;
+}
+
+void why_take(struct why *w, u32 core, u64 line)
+{
+    struct why_cache *c = cache_of(w, core);
+    struct why_line *x = line_of(c, line);
+    if (x->flags & LINE_listed)
+        unlist(c, x);
+    x->flags = (x->flags & ~(u32)LINE_here) | LINE_taken;
+}
+
+void why_use(struct why *w, const struct why_touch *t)
+{
+    const struct why_cache *c = cache_of(w, t->core);
+    const u64 first = t->address / w->shape.line, last = (t->address + t->size - 1) / w->shape.line;
+    for (u64 n = first; n <= last; n++) {
+        struct why_line *x = find_line(c, n | t->tally->owner);
+        if (x && x->flags & LINE_here)
+            x->used |= bytes_of(w, t, n | t->tally->owner);
+    }
+}

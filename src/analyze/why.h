@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Why one level of a hierarchy misses: which misses are cold, of capacity or of conflict, what of the lines is used before they are
+ * evicted, and who evicts whose. docs/man/gait-cache.1 says what is what.
+ *
+ * It is told what happens in the level's cache (of each core its own, if it is private), in the order of the program. Each line that was
+ * ever asked for is remembered, with who brought it in; those that a fully associative cache would have are in a list, the latest first. */
+#ifndef WHY_H
+#define WHY_H
+
+#include "analyze/ledger.h"
+#include "analyze/result.h"
+#include "analyze/shape.h"
+#include "analyze/spots.h"
+#include "analyze/tally.h"
+
+/* What is counted: in all, of each reference point and of each place. */
+enum why_count {
+    WHY_hits,
+    WHY_temporal, /* of these, such for bytes that were all used since the line came in */
+    WHY_cold,     /* misses, to WHY_taken */
+    WHY_capacity,
+    WHY_conflict,
+    WHY_taken,
+    WHY_evictions, /* of lines that it had brought in */
+    WHY_used,      /* bytes of these */
+    WHY_COUNTS
+};
+
+enum point_kind { POINT_read, POINT_write, POINT_fetch };
+
+/* A reference point: what an instruction reads, what it writes, or its own bytes. */
+struct why_point {
+    u32 process; /* whose memory the code is in */
+    u64 pc;
+    enum point_kind kind;
+    u64 lowest, highest; /* first bytes that it touched */
+    u64 count[WHY_COUNTS];
+};
+
+struct why_line {
+    u64 line;         /* with its owner; see cache.h */
+    u64 used;         /* bytes of it since it came in, as sharing.h has them */
+    u32 filler;       /* the point that brought it in */
+    u32 origin;       /* the byte of it that was wanted then */
+    u32 newer, older; /* in the list */
+    u32 flags;
+};
+
+/* A core's cache, or that of all. */
+struct why_cache {
+    VEC(struct why_line) lines; /* the first is none, but both ends of the list */
+    u32 *slots;                 /* a hash table: number of a line; 0: free */
+    u64 n_slots;                /* a power of two, or 0 */
+    u64 listed;
+};
+
+struct why {
+    struct cache_shape shape;
+    u32 cache; /* which one of the hierarchy */
+    bool takes[SIDES];
+    u64 capacity; /* in lines */
+    struct why_cache core[SHAPE_CORES];
+    VEC(struct why_point) points; /* the first is none: all that did not fit */
+    struct ledger numbers;        /* of points */
+    struct ledger pairs;          /* of points: whose line was evicted, and by whom */
+    struct ledger places;         /* counts by place */
+    struct ledger place_pairs;
+    u64 total[WHY_COUNTS];
+};
+
+/* Somebody's touch of a line of the first level. */
+struct why_touch {
+    u32 core;
+    struct tally *tally;
+    u32 id; /* of the instruction or reference */
+    u64 address, size;
+};
+
+void why_init(struct why *w, const struct shape *s, u32 cache);
+void why_fini(struct why *w);
+/* The cache was asked for a line, with its owner, and had it or not; whether a miss brings it in. */
+void why_ask(struct why *w, const struct why_touch *t, u64 line, bool hit, bool brings);
+/* A line was put in, for which another had to go, or 0. */
+void why_put(struct why *w, const struct why_touch *t, u64 line, u64 old);
+/* A line was taken out of a core's cache. */
+void why_take(struct why *w, u32 core, u64 line);
+/* The touch has gone through all levels. */
+void why_use(struct why *w, const struct why_touch *t);
+
+void why_tell(struct why *w, enum by by, struct sources *s, struct result *r);
+
+static inline u64 why_misses(const u64 *count)
+{
+    return count[WHY_cold] + count[WHY_capacity] + count[WHY_conflict] + count[WHY_taken];
+}
+
+#endif
