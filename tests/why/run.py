@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What gait cache --why says of misses, lines and evictors is what a plain account (Why in tests/cache/model.py) says of the same events.
+
+    tests/why/run.py [NAME]...     only the cases whose names contain one of these
+"""
+import random
+import subprocess
+import sys
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "cache")]
+from cases import analysis, build, case, live_and_stored, main, record, require, use  # noqa: E402
+
+WORK = use("why")
+from compare import compare_text, describe_any, refused, walk  # noqa: E402
+
+KINDS = ("hits", "misses", "cold", "capacity", "conflict", "taken", "evictions")
+
+
+def counts_of(row, line):
+    """Of a point or variable; where the man page has shares, what they are shares of makes counts of them."""
+    temporal, used = (row["temporal"] or 0) * row["hits"] / 100, (row["use"] or 0) * row["evictions"] * line / 100
+    require(abs(temporal - round(temporal)) < 1e-3 and abs(used - round(used)) < 1e-3, f"{row} has no whole numbers")
+    total = row["hits"] + row["misses"]
+    require(not total and row["miss_ratio"] is None or abs(row["miss_ratio"] - 100 * row["misses"] / total) < 1e-6, f"the ratio of {row}")
+    return *(row[name] for name in KINDS), round(temporal), round(used)
+
+
+def plain_counts(n):
+    return *(n[name] for name in KINDS), n["temporal"], n["used"]
+
+
+def require_sums(result, where):
+    """What points and variables have, and what evictors do, is all there is."""
+    total = result["why"]
+    for table in ("points", "variables"):
+        for name in KINDS:
+            ours = sum(row[name] for row in result[table])
+            require(ours == total[name], f"{where}: {name} of {table} are {ours}, in all {total[name]}")
+    for table, of in (("evictors", "points"), ("variable_evictors", "variables")):
+        ours = sum(row["count"] for row in result[table])
+        require(ours == total["evictions"], f"{where}: {table} have evicted {ours} lines, in all {total['evictions']}")
+        ours = Counter()
+        for row in result[table]:
+            ours[tuple(value for name, value in row.items() if name in ("kind", "variable", "file", "line", "offset", "function", "module"))] += row["count"]
+            require(0 < row["share"] <= 100 + 1e-9, f"{where}: {row}")
+        plain = Counter({tuple(row[name] for name in ("kind", "variable", "file", "line", "offset", "function", "module") if name in row): row["evictions"]
+                         for row in result[of] if row["evictions"]})
+        require(ours == plain, f"{where}: {table} do not sum up to the evictions of {of}")
+    require(total["misses"] == sum(total[name] for name in ("cold", "capacity", "conflict", "taken")), f"{where}: kinds of misses are not all")
+    require(total["touches"] == total["hits"] + total["misses"], f"{where}: {total}")
+
+
+def compare_why(result, why, where):
+    """A point is told from others by what it has counted; who evicts whom, by both."""
+    line = why.shape["line"]
+    require_sums(result, where)
+    identity = {row_key(row): (row["kind"], counts_of(row, line)) for row in result["points"]}
+    ours, plain = Counter(identity.values()), Counter((point[1], plain_counts(n)) for point, n in why.points.items())
+    require(ours == plain, f"{where}: points {list((ours - plain).items())[:3]}, plainly {list((plain - ours).items())[:3]}")
+    nothing = tuple([0] * (len(KINDS) + 2))
+    ours, plain = Counter(), Counter()
+    for row in result["evictors"]:
+        by = {name[3:]: value for name, value in row.items() if name.startswith("by_")}
+        ours[identity[row_key(row)], identity.get(row_key(by), (by["kind"], nothing)), row["count"]] += 1
+    for (old, by), n in why.evictors.items():
+        plain[(old[1], plain_counts(why.points[old])), (by[1], plain_counts(why.points.get(by, Counter()))), n] += 1
+    require(ours == plain, f"{where}: evictors {list((ours - plain).items())[:3]}, plainly {list((plain - ours).items())[:3]}")
+
+
+def row_key(row):
+    return tuple(row[name] for name in ("kind", "variable", "offset", "function", "module"))
+
+
+def objects_of(program):
+    """Symbols of data: (start, end, name)."""
+    words = (line.split() for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout.splitlines())
+    return [(int(w[0], 16), int(w[0], 16) + int(w[1], 16), w[3]) for w in words if len(w) == 4 and w[2] in "bBdDrR"]
+
+
+def compare_variables(result, why, program, where):
+    """Those that have symbols, by these; all others together."""
+    objects = objects_of(program)
+    names = {name for _, _, name in objects}
+
+    @lru_cache(maxsize=None)
+    def name_of(address):
+        return next((name for start, end, name in objects if start <= address < end), None)
+
+    ours, plain = Counter(), Counter()
+    for row in result["variables"]:
+        for what, n in zip((*KINDS, "temporal", "used"), counts_of(row, why.shape["line"])):
+            ours[row["variable"] if row["variable"] in names else None, what] += n
+    for address, counts in why.bytes.items():
+        for what, n in counts.items():
+            plain[name_of(address), what] += n
+    require(+ours == +plain, f"{where}: variables {list((ours - plain).items())[:4]}, plainly {list((plain - ours).items())[:4]}")
+    ours, plain = Counter(), Counter()
+    for row in result["variable_evictors"]:
+        ours[tuple(row[x] if row[x] in names else None for x in ("variable", "by_variable"))] += row["count"]
+    for (old, by), n in why.byte_evictors.items():
+        plain[name_of(old), name_of(by)] += n
+    require(ours == plain, f"{where}: variables evict {list((ours - plain).items())[:4]}, plainly {list((plain - ours).items())[:4]}")
+
+
+def compare_both(trace, text, why, program=None):
+    """All that gait says; the plain account."""
+    result, model = compare_text(trace, text, why=why)
+    where = f"{trace.name}, {text.strip()!r}, why {why}"
+    compare_why(result, model.why, where)
+    if program:
+        compare_variables(result, model.why, program, where)
+    return model.why
+
+
+# -- Cases ----------------------------------------------------------------------------------------------------------------
+
+def walk_program(threads=0):
+    walk(threads)
+    return WORK / f"walk{threads}"
+
+
+@case
+def why_each_level_misses():
+    plain = "L1I size=1K ways=2 line=32 write=ignore\nL1D size=2K ways=4 line=64 write=ignore\nL2 size=8K ways=4 line=128 write=ignore\nL3 size=12K ways=3 line=16 write=ignore"
+    for name in ("L1I", "L1D", "L2", "L3"):
+        compare_both(walk(), plain, name, walk_program())
+    rich = "cores 3\nL1I size=1K ways=2 private\nL1D size=2K ways=8 private {}\nL2 size=4K ways=2 private {}\nL3 size=16K ways=8 inclusive"
+    for first, second in (("prefetch=stride", ""), ("write=through allocate=no", "inclusive"), ("policy=rrip", "prefetch=next")):
+        for name in ("L1D", "L2", "L3"):
+            compare_both(walk(20), rich.format(first, second), name, walk_program(20))
+    compare_both(walk(), "L1 size=4K ways=2 prefetch=next\nL2 size=8K ways=2 exclusive", "L1", walk_program())
+
+
+@case
+def why_any_hierarchy_misses():
+    pick = random.Random(11)
+    for i in range(30):
+        text, _ = describe_any(pick)
+        names = [line.split()[0] for line in text.splitlines()[1:] if "exclusive" not in line]
+        why = compare_both(walk(20) if i % 2 else walk(), text, pick.choice(names), walk_program(20 if i % 2 else 0))
+        require(why.points, f"{text}: nothing is asked for")
+
+
+@case
+def every_kind_of_miss_is_met():
+    text = "cores 2\nL1I size=1K ways=2 private\nL1D size=1K ways=1 private\nL2 size=32K ways=8"
+    why = compare_both(walk(20), text, "L1D")
+    for kind in ("cold", "capacity", "conflict", "taken"):
+        require(sum(n[kind] for n in why.points.values()) > 5, f"hardly any misses are {kind}")
+
+
+def multiply(n=40, pad=0):
+    program = build(f"multiply{n}_{pad}", HERE / "multiply.c", "-O1", "-g", "-nostdlib", "-static", "-fno-stack-protector", f"-DN={n}", f"-DPAD={pad}")
+    return program, record(f"multiply{n}_{pad}", program)
+
+
+@case
+def the_matrix_that_is_walked_by_columns():
+    """As the model says, and as everybody knows: b misses, and evicts itself."""
+    program, trace = multiply()
+    text = "L1I size=1K ways=2\nL1D size=1K ways=2\nL2 size=8K ways=4"
+    for level in ("L1D", "L2"):
+        compare_both(trace, text, level, program)
+    for n, (_, trace) in ((40, (program, trace)), (96, multiply(96))):
+        result = analysis("cache", "--config", WORK / "caches.txt", "--why", trace)  # by lines
+        require_columns(result, n)
+
+
+def require_columns(result, n):
+    source = (HERE / "multiply.c").read_text().splitlines()
+    worst, evictor = result["points"][0], result["evictors"][0]
+    for row, prefix in ((worst, ""), (evictor, ""), (evictor, "by_")):
+        require((row[prefix + "kind"], row[prefix + "variable"], row[prefix + "function"]) == ("read", "b", "multiply"), f"{row}")
+        require("b[k][j]" in source[row[prefix + "line"] - 1], f"{row} is not where b is read")
+    require(worst["misses"] == n ** 3 and worst["hits"] == 0 and abs(worst["use"] - 12.5) < 1e-9, f"each b[k][j] misses, for 8 bytes of 64: {worst}")
+    require(result["variables"][0]["variable"] == "b" and result["variable_evictors"][0]["by_variable"] == "b", "b is not the worst variable")
+    require_sums(result, "multiply")
+    require(result["why"]["misses"] == result["total"]["D1mr"] + result["total"]["D1mw"], "no reference has two lines here, so as many miss")
+
+
+@case
+def why_of_ordinary_programs():
+    """Libraries, the heap, several processes: the tables sum up, whatever rows stand for."""
+    for trace in (record("ls", "/bin/ls", "-l", "/etc"), record("two", "/bin/sh", "-c", "(exit 0); exit 0")):
+        for level, by in (("l1", "instruction"), ("ll", "line"), ("l1", "function")):
+            args = ["--D1=2048,2,64", "--LL=16384,4,64", "--why", "--level", level, "--by", by]
+            results = [analysis("cache", "-j", jobs, *args, trace) for jobs in ("1", "4")]
+            require(results[0] == results[1], f"{trace.name}: the number of threads matters")
+            require_sums(results[0], f"{trace.name} {level} {by}")
+            total, why = results[0]["total"], results[0]["why"]
+            missed = total["D1mr"] + total["D1mw"] if level == "l1" else total["ILmr"] + total["DLmr"] + total["DLmw"]
+            require(missed <= why["misses"] <= 2 * missed, f"{why['misses']} lines missed, {missed} references did")
+
+
+@case
+def why_is_asked_wrongly():
+    path = WORK / "exclusive.txt"
+    path.write_text("L1 size=1K ways=2\nL2 size=4K ways=2 exclusive")
+    refused(["--config", path, "--why", "--level=L2"], "exclusive")
+    refused(["--config", path, "--why", "--level=L3"], "L1 L2, not L3")
+    refused(["--config", path, "--level=L1"], "--why")
+
+
+@case
+def why_is_the_same_live():
+    program = multiply(16)[0]
+    path = WORK / "live.txt"
+    path.write_text("L1I size=1K ways=2 private\nL1D size=768 ways=3 private prefetch=stride\nL2 size=2K ways=8 inclusive\nDTLB entries=8 ways=4\n")
+    for knobs, jobs, level in (("", "1", "L1D"), ("tinybuf", "3", "L2"), ("hot,tinybuf", "8", "L1D")):
+        live, stored = live_and_stored(program, ["cache", "--config", path, "--why", "--level", level, "-j", jobs], knobs)
+        require(live == stored and live["why"]["evictions"] > 100, f"GAIT_STRESS={knobs} -j {jobs}: live {live['why']}, stored {stored['why']}")
+
+
+if __name__ == "__main__":
+    main()
