@@ -11,10 +11,9 @@ enum { FIRST_SLOTS = 1024, PAIRS = 1 << 19, PLACES = 1 << 18 };
 
 /* What is so of a line. */
 enum {
-    LINE_here = 1,  /* in the cache */
-    LINE_known = 2, /* it was brought in on demand before */
-    LINE_taken = 4, /* another core, or a cache behind, took it away */
-    LINE_listed = 8 /* a fully associative cache would have it */
+    LINE_known = 1, /* it was brought in on demand before */
+    LINE_taken = 2, /* another core, or a cache behind, took it away */
+    LINE_listed = 4 /* a fully associative cache would have it */
 };
 
 void why_init(struct why *w, const struct shape *s, u32 cache)
@@ -227,7 +226,6 @@ static void evict(struct why *w, struct why_line *x, u32 point, u64 place)
 {
     const u64 old = place_of(x->line, start_of(w, x->line) + x->origin);
     const u64 grain = MAX(w->shape.line / 64, 1u);
-    x->flags &= ~(u32)LINE_here;
     count(w, x->filler, old, WHY_evictions, 1);
     count(w, x->filler, old, WHY_used, grain * (u64)__builtin_popcountll(x->used));
     ++*ledger_row(&w->pairs, x->filler, point);
@@ -245,7 +243,7 @@ void why_put(struct why *w, const struct why_touch *t, u64 line, u64 old)
     x->filler = point;
     x->origin = (u32)(wanted - start_of(w, line));
     x->used = 0;
-    x->flags = (x->flags & ~(u32)LINE_taken) | LINE_here;
+    x->flags &= ~(u32)LINE_taken;
 }
 
 void why_take(struct why *w, u32 core, u64 line)
@@ -254,7 +252,7 @@ void why_take(struct why *w, u32 core, u64 line)
     struct why_line *x = line_of(c, line);
     if (x->flags & LINE_listed)
         unlist(c, x);
-    x->flags = (x->flags & ~(u32)LINE_here) | LINE_taken;
+    x->flags |= LINE_taken;
 }
 
 void why_use(struct why *w, const struct why_touch *t)
@@ -263,7 +261,7 @@ void why_use(struct why *w, const struct why_touch *t)
     const u64 first = t->address / w->shape.line, last = (t->address + t->size - 1) / w->shape.line;
     for (u64 n = first; n <= last; n++) {
         struct why_line *x = find_line(c, n | t->tally->owner);
-        if (x && x->flags & LINE_here)
+        if (x)
             x->used |= bytes_of(w, t, n | t->tally->owner);
     }
 }

@@ -39,7 +39,7 @@ struct why_point {
 
 struct why_line {
     u64 line;         /* with its owner; see cache.h */
-    u64 used;         /* bytes of it since it came in, as sharing.h has them */
+    u64 used;         /* bytes of it since it came in last, as sharing.h has them */
     u32 filler;       /* the point that brought it in */
     u32 origin;       /* the byte of it that was wanted then */
     u32 newer, older; /* in the list */

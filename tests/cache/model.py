@@ -134,6 +134,7 @@ class Why:
         self.shape = shape
         self.points = defaultdict(Counter)
         self.bytes = defaultdict(Counter)  # by address
+        self.touched = defaultdict(set)    # addresses, by point
         self.evictors = Counter()          # (point, point by which)
         self.byte_evictors = Counter()     # (address, address for which)
         self.cores = defaultdict(lambda: dict(full=OrderedDict(), known=set(), taken=set(), here={}))
@@ -159,6 +160,7 @@ class Why:
 
     def ask(self, a, tag, hit, brings):
         c, address = self.core(a.core), self.origin(a, tag)
+        self.touched[a.point].add(address)
         if hit:
             self.count(a.point, address, "hits")
             pieces = self.pieces(a, tag)

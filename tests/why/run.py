@@ -92,6 +92,12 @@ def compare_variables(result, why, program, where):
     def name_of(address):
         return next((name for start, end, name in objects if start <= address < end), None)
 
+    ours = Counter((row["kind"], counts_of(row, why.shape["line"]), row["variable"] if row["variable"] in names | {"several"} else None) for row in result["points"])
+    plain = Counter()
+    for point, n in why.points.items():
+        data = {name_of(address) for address in why.touched[point]}
+        plain[point[1], plain_counts(n), data.pop() if len(data) == 1 else "several"] += 1
+    require(ours == plain, f"{where}: points' data {list((ours - plain).items())[:4]}, plainly {list((plain - ours).items())[:4]}")
     ours, plain = Counter(), Counter()
     for row in result["variables"]:
         for what, n in zip((*KINDS, "temporal", "used"), counts_of(row, why.shape["line"])):
