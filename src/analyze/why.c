@@ -72,16 +72,11 @@ static void double_slots(struct why_cache *c)
         *slot_of(c, c->lines.v[i].line) = (u32)i;
 }
 
-/* NULL if it was never seen. */
-static struct why_line *find_line(const struct why_cache *c, u64 line)
-{
-    const u32 at = c->n_slots ? *slot_of(c, line) : 0;
-    return at ? &c->lines.v[at] : NULL;
-}
-
 /* Valid until the next one. */
 static struct why_line *line_of(struct why_cache *c, u64 line)
 {
+    if (c->latest && c->lines.v[c->latest].line == line)
+        return &c->lines.v[c->latest];
     if (2 * c->lines.n >= c->n_slots)
         double_slots(c);
     u32 *slot = slot_of(c, line);
@@ -89,6 +84,7 @@ static struct why_line *line_of(struct why_cache *c, u64 line)
         *slot = (u32)c->lines.n;
         vec_push(&c->lines, (struct why_line){.line = line});
     }
+    c->latest = *slot;
     return &c->lines.v[*slot];
 }
 
@@ -257,11 +253,9 @@ void why_take(struct why *w, u32 core, u64 line)
 
 void why_use(struct why *w, const struct why_touch *t)
 {
-    const struct why_cache *c = cache_of(w, t->core);
     const u64 first = t->address / w->shape.line, last = (t->address + t->size - 1) / w->shape.line;
     for (u64 n = first; n <= last; n++) {
-        struct why_line *x = find_line(c, n | t->tally->owner);
-        if (x)
-            x->used |= bytes_of(w, t, n | t->tally->owner);
+        const u64 line = n | t->tally->owner;
+        line_of(cache_of(w, t->core), line)->used |= bytes_of(w, t, line);
     }
 }

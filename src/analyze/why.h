@@ -51,6 +51,7 @@ struct why_cache {
     VEC(struct why_line) lines; /* the first is none, but both ends of the list */
     u32 *slots;                 /* a hash table: number of a line; 0: free */
     u64 n_slots;                /* a power of two, or 0 */
+    u32 latest;                 /* the line that was looked for last */
     u64 listed;
 };
 
