@@ -32,10 +32,10 @@ u64 ledger_place(const struct ledger *l, u64 key)
     return (key & ~PLACE_ADDRESS) | (key & PLACE_ADDRESS) << l->shift;
 }
 
-/* Where a row's number is, or would be. */
+/* Where a row's number is, or would be: neighbours lie next to each other, so that walks do not wait for memory. */
 static u32 *slot_of(const struct ledger *l, u64 a, u64 b)
 {
-    u64 i = ((a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull) >> 32;
+    u64 i = (((a >> 4) ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull) >> 32 << 4 | (a & 15);
     for (;; i++) {
         u32 *slot = &l->slots[i & (l->n_slots - 1)];
         if (!*slot)
@@ -87,18 +87,23 @@ static void coarsen(struct ledger *l)
     ledger_fini(&old);
 }
 
-static bool is_full_for(const struct ledger *l, u64 a, u64 b)
+/* Make a row that there is not, where there is room. */
+static u64 *add_row(struct ledger *l, u64 a, u64 b)
 {
-    return ledger_rows(l) >= l->limit && !*slot_of(l, a, b);
+    if (ledger_rows(l) < l->limit)
+        return let_there_be(l, key_of(l, a), key_of(l, b));
+    if (!l->is_places)
+        return let_there_be(l, a, 0);
+    if (l->shift == PLACE_SHIFT)
+        return let_there_be(l, key_of(l, a), key_of(l, b));
+    coarsen(l);
+    return ledger_row(l, a, b);
 }
 
 u64 *ledger_row(struct ledger *l, u64 a, u64 b)
 {
-    if (!l->is_places)
-        return let_there_be(l, a, is_full_for(l, a, b) ? 0 : b);
-    while (is_full_for(l, key_of(l, a), key_of(l, b)) && l->shift < PLACE_SHIFT)
-        coarsen(l);
-    return let_there_be(l, key_of(l, a), key_of(l, b));
+    const u32 row = l->n_slots ? *slot_of(l, key_of(l, a), key_of(l, b)) : 0;
+    return row ? row_at(l, row - 1) + KEYS : add_row(l, a, b);
 }
 
 void ledger_fini(struct ledger *l)

@@ -54,7 +54,7 @@ static struct why_cache *cache_of(struct why *w, u32 core)
 
 static u32 *slot_of(const struct why_cache *c, u64 line)
 {
-    for (u64 i = line * 0x9e3779b97f4a7c15ull >> 32;; i++) {
+    for (u64 i = (line >> 4) * 0x9e3779b97f4a7c15ull >> 32 << 4 | (line & 15);; i++) {
         u32 *slot = &c->slots[i & (c->n_slots - 1)];
         if (!*slot || c->lines.v[*slot].line == line)
             return slot;
