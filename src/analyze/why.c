@@ -251,8 +251,41 @@ void why_take(struct why *w, u32 core, u64 line)
     x->flags |= LINE_taken;
 }
 
+static u64 common_divisor(u64 a, u64 b)
+{
+    while (b) {
+        const u64 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Which step most touches make, by vote: one that more than half of them make wins. */
+static void walk(struct why_walk *x, const struct why_touch *t)
+{
+    const s64 step = (s64)(t->address - x->latest);
+    x->latest = t->address;
+    x->size = MAX(x->size, (u32)t->size);
+    if (!x->touches++)
+        return;
+    if (step && (!x->grid || step % (s64)x->grid))
+        x->grid = common_divisor(x->grid, (u64)llabs(step));
+    if (step == x->step) {
+        x->votes++;
+        x->seen++;
+    } else if (x->votes) {
+        x->votes--;
+    } else {
+        x->step = step;
+        x->votes = x->seen = 1;
+    }
+}
+
 void why_use(struct why *w, const struct why_touch *t)
 {
+    const u32 point = point_of(w, t);
+    walk(&w->points.v[point].walk, t);
     const u64 first = t->address / w->shape.line, last = (t->address + t->size - 1) / w->shape.line;
     for (u64 n = first; n <= last; n++) {
         const u64 line = n | t->tally->owner;

@@ -28,12 +28,23 @@ enum why_count {
 
 enum point_kind { POINT_read, POINT_write, POINT_fetch };
 
+/* How a point goes through memory. */
+struct why_walk {
+    u64 touches, latest; /* the latest address */
+    s64 step;            /* that most touches are from the one before, if there is such a one */
+    u64 votes,
+        seen; /* for it, less those against it; touches with it since it was thought to be that: at least so many there are */
+    u64 grid; /* the largest number of bytes that all steps are multiples of; 0: there was none */
+    u32 size; /* of the largest touch */
+};
+
 /* A reference point: what an instruction reads, what it writes, or its own bytes. */
 struct why_point {
     u32 process; /* whose memory the code is in */
     u64 pc;
     enum point_kind kind;
     u64 lowest, highest; /* first bytes that it touched */
+    struct why_walk walk;
     u64 count[WHY_COUNTS];
 };
 
@@ -87,6 +98,25 @@ void why_put(struct why *w, const struct why_touch *t, u64 line, u64 old);
 void why_take(struct why *w, u32 core, u64 line);
 /* The touch has gone through all levels. */
 void why_use(struct why *w, const struct why_touch *t);
+
+/* Points that are shown together: at the same place, of the same kind, of the same data. */
+struct point_row {
+    struct source place;
+    const char *kind, *data;
+    u64 count[WHY_COUNTS];
+};
+
+struct point_rows {
+    enum by by;
+    VEC(struct point_row) rows;
+    VEC(u32) of; /* by point: its row */
+};
+
+/* Columns for what a row stands for, and its cells: where the next one is. */
+void point_columns(enum by by, const char *prefix, struct table *t);
+union cell *point_cells(enum by by, const struct point_row *x, struct result *r, union cell *c);
+/* What could be done about misses, as a table. */
+void advice_tell(const struct why *w, const struct point_rows *x, struct result *r);
 
 void why_tell(struct why *w, enum by by, struct sources *s, struct result *r);
 

@@ -29,22 +29,10 @@ static const char *name_of(struct sources *s, u32 process, u64 from, u64 to, cha
 
 /* -- Points ------------------------------------------------------------------------------------- */
 
-/* Points that are shown together: at the same place, of the same kind, of the same data. */
-struct point_row {
-    struct source place;
-    const char *kind, *data;
-    u64 count[WHY_COUNTS];
-};
-
 struct point_key {
     struct point_row row;
     u32 point;
     enum by by;
-};
-
-struct point_rows {
-    VEC(struct point_row) rows;
-    VEC(u32) of; /* by point: its row */
 };
 
 static int compare_rows(enum by by, const struct point_row *x, const struct point_row *y)
@@ -196,14 +184,14 @@ static void add_total(const struct why *w, struct result *r)
 
 /* -- Tables of points --------------------------------------------------------------------------- */
 
-static union cell *row_cells(enum by by, const struct point_row *x, struct result *r, union cell *c)
+union cell *point_cells(enum by by, const struct point_row *x, struct result *r, union cell *c)
 {
     (c++)->text = x->kind;
     (c++)->text = x->data;
     return by_cells(by, &x->place, r, c);
 }
 
-static void row_columns(enum by by, const char *prefix, struct table *t)
+void point_columns(enum by by, const char *prefix, struct table *t)
 {
     char name[16];
     snprintf(name, sizeof name, "%skind", prefix);
@@ -219,7 +207,7 @@ static void add_points(const struct why *w, const struct point_rows *x, enum by 
     struct heavies order = {0};
     struct table *t = result_table(r, TABLE_rows, "points", "reference points");
     count_columns(t);
-    row_columns(by, "", t);
+    point_columns(by, "", t);
     for (u32 i = 0; i < x->rows.n; i++) {
         const u64 *n = x->rows.v[i].count, misses = why_misses(n);
         if (misses + n[WHY_hits] + n[WHY_evictions])
@@ -228,7 +216,7 @@ static void add_points(const struct why *w, const struct point_rows *x, enum by 
     sort(&order);
     for (size_t i = 0; i < order.v.n; i++) {
         const struct point_row *row = &x->rows.v[order.v.v[i].a];
-        row_cells(by, row, r, count_cells(w, row->count, table_cells(t)));
+        point_cells(by, row, r, count_cells(w, row->count, table_cells(t)));
     }
     vec_fini(&order.v);
 }
@@ -257,8 +245,8 @@ static void add_evictors(const struct why *w, const struct point_rows *x, enum b
         result_table(r, TABLE_rows, "evictors", "whose lines were evicted, and by whom");
     table_add_column(t, CELL_count, "count", NULL);
     table_add_column(t, CELL_percent, "share", NULL);
-    row_columns(by, "", t);
-    row_columns(by, "by_", t);
+    point_columns(by, "", t);
+    point_columns(by, "by_", t);
     for (size_t i = 0; i < ledger_rows(&w->pairs); i++) {
         const u64 *n = ledger_at(&w->pairs, i);
         *ledger_row(&sums, x->of.v[n[0]], x->of.v[n[1]]) += n[2];
@@ -269,8 +257,8 @@ static void add_evictors(const struct why *w, const struct point_rows *x, enum b
         union cell *c = table_cells(t);
         (c++)->count = h->weight;
         (c++)->number = percent(h->weight, h->of);
-        c = row_cells(by, &x->rows.v[h->a], r, c);
-        row_cells(by, &x->rows.v[h->b], r, c);
+        c = point_cells(by, &x->rows.v[h->a], r, c);
+        point_cells(by, &x->rows.v[h->b], r, c);
     }
     vec_fini(&order.v);
     ledger_fini(&sums);
@@ -369,7 +357,7 @@ static void add_variable_evictors(const struct why *w, struct variables *x, stru
 
 void why_tell(struct why *w, enum by by, struct sources *s, struct result *r)
 {
-    struct point_rows points = {0};
+    struct point_rows points = {.by = by};
     struct variables variables = {0};
     add_total(w, r);
     make_rows(w, by, s, r, &points);
@@ -377,6 +365,7 @@ void why_tell(struct why *w, enum by by, struct sources *s, struct result *r)
     add_evictors(w, &points, by, r);
     add_variables(w, &variables, s, r);
     add_variable_evictors(w, &variables, s, r);
+    advice_tell(w, &points, r);
     vec_fini(&points.rows);
     vec_fini(&points.of);
     vec_fini(&variables.v);

@@ -161,9 +161,15 @@ def every_kind_of_miss_is_met():
         require(sum(n[kind] for n in why.points.values()) > 5, f"hardly any misses are {kind}")
 
 
-def multiply(n=40, pad=0):
-    program = build(f"multiply{n}_{pad}", HERE / "multiply.c", "-O1", "-g", "-nostdlib", "-static", "-fno-stack-protector", f"-DN={n}", f"-DPAD={pad}")
-    return program, record(f"multiply{n}_{pad}", program)
+def small(source, *macros):
+    """A program without a library, and its trace."""
+    name = source + "".join(macros).replace("=", "")
+    program = build(name, HERE / f"{source}.c", "-O1", "-g", "-nostdlib", "-static", "-fno-stack-protector", *(f"-D{x}" for x in macros))
+    return program, record(name, program)
+
+
+def multiply(n=40, *macros):
+    return small("multiply", f"N={n}", *macros)
 
 
 @case
@@ -188,6 +194,47 @@ def require_columns(result, n):
     require(result["variables"][0]["variable"] == "b" and result["variable_evictors"][0]["by_variable"] == "b", "b is not the worst variable")
     require_sums(result, "multiply")
     require(result["why"]["misses"] == result["total"]["D1mr"] + result["total"]["D1mw"], "no reference has two lines here, so as many miss")
+
+
+def advice(trace, d1, remedy, variable):
+    """The row of an advice, if there is one, and the misses of the variable."""
+    result = analysis("cache", f"--D1={d1}", "--LL=65536,16,64", "--why", trace)
+    require_sums(result, trace.name)
+    misses = next(row["misses"] for row in result["variables"] if row["variable"] == variable)
+    return next((row for row in result["advice"] if row["remedy"] == remedy and row["variable"] == variable), None), misses
+
+
+def require_help(before, after, d1, remedy, variable, less):
+    """It is advised, done, and there are so many times less misses; and it is not advised again."""
+    row, misses = advice(before, d1, remedy, variable)
+    require(row and 0 < row["misses"] <= misses, f"{remedy} is not advised for {variable}")
+    again, fewer = advice(after, d1, remedy, variable)
+    require(fewer * less < misses, f"{remedy}: {variable} had {misses} misses, and has {fewer}")
+    require(not again or remedy == "tile loops", f"{remedy} is advised again: {again}")
+    return row
+
+
+@case
+def what_is_advised_helps():
+    plain = multiply(100)[1]
+    require_help(plain, multiply(100, "INTERCHANGED")[1], "4096,4,64", "interchange loops", "b", 6)
+    row = advice(plain, "4096,4,64", "tile loops", "b")[0]
+    tile = int(row["because"].split("tiles of ")[1].split()[0])
+    require(tile * tile * 8 * 3 <= 4096 and tile % 8 == 0 and "of 3 arrays" in row["because"], f"{row['because']}")
+    require_help(plain, multiply(100, f"TILE={tile}")[1], "4096,4,64", "tile loops", "b", 6)
+    row = require_help(multiply(64)[1], multiply(64, "PAD=8")[1], "8192,8,64", "make rows longer", "b", 6)
+    require("steps of 512 bytes meet 2 of 16 sets; steps of 576 bytes, 16" in row["because"], f"{row['because']}")
+    walks = small("walks")[1]
+    require_help(walks, small("walks", "SPLIT")[1], "4096,4,64", "split hot and cold fields", "records", 6)
+    for name in ("left", "right"):
+        require_help(walks, small("walks", "GAP=256")[1], "4096,1,64", "move data apart", name, 6)
+
+
+@case
+def nothing_is_advised_without_need():
+    """A matrix that fits: its misses are cold."""
+    result = analysis("cache", "--D1=65536,16,64", "--why", multiply(40)[1])
+    require(not result["advice"] and result["why"]["misses"] == result["why"]["cold"], f"{result['advice'][:1]}")
 
 
 @case
