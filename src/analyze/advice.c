@@ -184,8 +184,10 @@ static void try_pad(struct advisor *a, u32 point)
     const struct why *w = a->why;
     const struct why_point *p = &w->points.v[point];
     const u64 sets = shape_sets(&w->shape), step = step_of(p), lines = step / w->shape.line;
+    u64 count;
     char text[200];
-    if (!lines || step % w->shape.line || 2 * sets_met(sets, lines) > sets)
+    if (!lines || step % w->shape.line || 2 * sets_met(sets, lines) > sets ||
+        strcmp(data_of(a, point), data_of(a, evictor_of(w, point, &count))))
         return;
     snprintf(text, sizeof text,
              "%.1f %% of the misses are conflicts: steps of %lu bytes meet %lu of %lu sets; steps "
@@ -205,8 +207,9 @@ static void try_apart(struct advisor *a, u32 point)
     const u64 span = shape_sets(&w->shape) * w->shape.line,
               apart = (u64)llabs((s64)(p->lowest - q->lowest));
     char text[200];
-    if (!by || !step_of(p) || p->walk.step != q->walk.step || !step_of(q) ||
-        !strcmp(data_of(a, point), data_of(a, by)) || apart < span || apart % span >= w->shape.line)
+    if (!is_most(count, p->count[WHY_evictions]) || !step_of(p) || p->walk.step != q->walk.step ||
+        !step_of(q) || !strcmp(data_of(a, point), data_of(a, by)) || apart < span ||
+        apart % span >= w->shape.line)
         return;
     snprintf(text, sizeof text,
              "%.1f %% of the misses are conflicts; %.1f %% of its lines are evicted for %s, which "
