@@ -146,7 +146,7 @@ def why_each_level_misses():
 @case
 def why_any_hierarchy_misses():
     pick = random.Random(11)
-    for i in range(30):
+    for i in range(20):
         text, _ = describe_any(pick)
         names = [line.split()[0] for line in text.splitlines()[1:] if "exclusive" not in line]
         why = compare_both(walk(20) if i % 2 else walk(), text, pick.choice(names), walk_program(20 if i % 2 else 0))
