@@ -18,7 +18,7 @@ static const char *const remedy_words[] = {
 };
 
 /* Points that have less of all misses get no advice; a share that is more than the half of something is most of it. */
-enum { LEAST_PERCENT = 1, FEW_LINES = 8, LARGEST_RECORD = 4096 };
+enum { LEAST_PERCENT = 1, FEW_LINES = 8, LARGEST_RECORD = 4096, TEXT_ROOM = 320 };
 static bool is_most(u64 n, u64 of)
 {
     return 2 * n > of;
@@ -29,7 +29,7 @@ struct advice {
     enum remedy remedy;
     u32 row;
     u64 misses, heaviest; /* of all its points, and of that which the text is about */
-    char text[200];
+    char text[TEXT_ROOM];
 };
 
 struct advisor {
@@ -147,7 +147,7 @@ static void try_interchange(struct advisor *a, u32 point)
     const struct why *w = a->why;
     const struct why_point *p = &w->points.v[point];
     const u64 step = step_of(p), grid = p->walk.grid;
-    char text[200];
+    char text[TEXT_ROOM];
     if (step < w->shape.line || !is_wasteful(w, p) || grid >= w->shape.line)
         return;
     snprintf(text, sizeof text,
@@ -168,7 +168,7 @@ static void try_tile(struct advisor *a, u32 point)
               arrays = arrays_of(a, &a->rows->rows.v[a->rows->of.v[point]]),
               fits = (u32)sqrt((double)w->shape.size / arrays / size),
               tile = fits / in_line * in_line;
-    char text[200];
+    char text[TEXT_ROOM];
     if (lines <= w->capacity || times < 2 || !tile)
         return;
     snprintf(text, sizeof text,
@@ -185,7 +185,7 @@ static void try_pad(struct advisor *a, u32 point)
     const struct why_point *p = &w->points.v[point];
     const u64 sets = shape_sets(&w->shape), step = step_of(p), lines = step / w->shape.line;
     u64 count;
-    char text[200];
+    char text[TEXT_ROOM];
     if (!lines || step % w->shape.line || 2 * sets_met(sets, lines) > sets ||
         strcmp(data_of(a, point), data_of(a, evictor_of(w, point, &count))))
         return;
@@ -206,7 +206,7 @@ static void try_apart(struct advisor *a, u32 point)
     const struct why_point *p = &w->points.v[point], *q = &w->points.v[by];
     const u64 span = shape_sets(&w->shape) * w->shape.line,
               apart = (u64)llabs((s64)(p->lowest - q->lowest));
-    char text[200];
+    char text[TEXT_ROOM];
     if (!is_most(count, p->count[WHY_evictions]) || !step_of(p) || p->walk.step != q->walk.step ||
         !step_of(q) || !strcmp(data_of(a, point), data_of(a, by)) || apart < span ||
         apart % span >= w->shape.line)
@@ -225,7 +225,7 @@ static void try_split(struct advisor *a, u32 point)
     const struct why *w = a->why;
     const struct why_point *p = &w->points.v[point];
     const u64 size = p->walk.size, grid = p->walk.grid;
-    char text[200];
+    char text[TEXT_ROOM];
     if (grid < 2 * size || grid > LARGEST_RECORD || lines_of(w, p) <= FEW_LINES || !step_of(p) ||
         !is_wasteful(w, p))
         return;

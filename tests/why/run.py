@@ -224,10 +224,17 @@ def what_is_advised_helps():
     require_help(plain, multiply(100, f"TILE={tile}")[1], "4096,4,64", "tile loops", "b", 6)
     row = require_help(multiply(64)[1], multiply(64, "PAD=8")[1], "8192,8,64", "make rows longer", "b", 6)
     require("steps of 512 bytes meet 2 of 16 sets; steps of 576 bytes, 16" in row["because"], f"{row['because']}")
+    require(not advice(multiply(64)[1], "8192,8,64", "interchange loops", "b")[0], "most of these misses are conflicts")
     walks = small("walks")[1]
     require_help(walks, small("walks", "SPLIT")[1], "4096,4,64", "split hot and cold fields", "records", 6)
     for name in ("left", "right"):
         require_help(walks, small("walks", "GAP=256")[1], "4096,1,64", "move data apart", name, 6)
+
+
+@case
+def most_steps_are_found():
+    row = advice(small("walks")[1], "4096,4,64", "interchange loops", "uneven")[0]
+    require(row and row["because"].startswith("steps of 128 bytes;") and "in steps of 16 bytes, 1 touch in 4" in row["because"], f"{row}")
 
 
 @case

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two walks that miss more than they need: of a few bytes of each record, and of two arrays that lie in the same sets; and what helps. */
+/* Walks that miss more than they need: of a few bytes of each record, and of two arrays that lie in the same sets, and what helps; and one
+ * in steps of which a little more than half are the same. */
 #include <sys/syscall.h>
 
 enum { RECORDS = 1000, ELEMENTS = 4096, ROUNDS = 20 };
@@ -22,6 +23,8 @@ struct {
     double v[ELEMENTS];
 } right __attribute__((aligned(4096)));
 
+double uneven[12000] __attribute__((aligned(4096)));
+int steps[5] = {16, 16, 16, 2, 2}; /* elements */
 double sum;
 
 static __attribute__((noinline)) void sum_records(void)
@@ -36,11 +39,18 @@ static __attribute__((noinline)) void sum_both(void)
         sum += left.v[i] * right.v[i];
 }
 
+static __attribute__((noinline)) void sum_uneven(void)
+{
+    for (int i = 0, at = 0; i < 1000; at += steps[i++ % 5])
+        sum += uneven[at];
+}
+
 __attribute__((force_align_arg_pointer)) void _start(void)
 {
     for (int i = 0; i < ROUNDS; i++) {
         sum_records();
         sum_both();
+        sum_uneven();
     }
     __asm__ volatile("syscall" : : "a"(SYS_exit_group), "D"(0L));
 }
