@@ -126,10 +126,12 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- deps tests/deps/run.py \
 	    -- analyze tests/analyze/run.py \
 	    -- attach tests/attach/run.py \
+	    -- partial tests/partial/run.py \
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
 	    -- reuse tests/reuse/run.py \
 	    -- patterns tests/patterns/run.py \
+	    -- variables tests/variables/run.py \
 	    -- programs tests/programs/run.sh small \
 	    -- kernels tests/kernels/run.sh \
 	    -- conformance tests/conformance/run small \
@@ -146,13 +148,14 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 check-all: check $(B)/oracle/probe $(STATE)
 	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py -- patterns-kernels tests/patterns/kernels.py \
 	    -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh -- programs tests/programs/run.sh all \
-	    -- crash tests/crash/run.py 100
+	    -- crash tests/crash/run.py 100 -- attach-servers tests/attach/servers.py
 
 # Real programs, natively and under gait. Without perl's source the perl-* files are skipped.
 conformance: $(B)/gait
 	scripts/deps conformance
 	-scripts/source perl $(B)/conformance/cache
 	tests/conformance/run all
+	tests/attach/servers.py
 
 # A million random sequences.
 state: $(B)/gait $(STATE)

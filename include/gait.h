@@ -57,6 +57,10 @@ enum gait_mark_kind {
     GAIT_MARK_STEPPED,   /* pc, pc after it, time stamp: an instruction ran of which nothing else is known */
     GAIT_MARK_NATIVE,    /* reason, time stamp: nothing more will be seen of this thread */
     GAIT_MARK_LOST,      /* bytes of records, time stamp: something is missing here */
+    GAIT_MARK_RESUMED,   /* rsp, fs base, gs base, time stamp or 0: what came before was not selected */
+    GAIT_MARK_ENTERED,   /* the same; a selected function begins */
+    GAIT_MARK_MARK,      /* number, time stamp: the program has passed a gait_mark() */
+    GAIT_MARK_PAUSED,    /* ticks used, ticks too many, ticks in a second, time stamp: of a budget for this period */
 };
 struct gait_mark {
     uint32_t kind, run;

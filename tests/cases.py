@@ -79,7 +79,7 @@ def live_and_stored(program, options, knobs):
     random, so the addresses are the same if the program asks it for nothing."""
     fixed = ["setarch", "-R", "env", "-i", f"GAIT_STRESS={knobs}"]
     trace = _suite["work"] / "stored.gait"
-    subprocess.run([*fixed, GAIT, "record", "-o", trace, "--", program], stdout=subprocess.PIPE, check=True)
+    subprocess.run([*fixed, GAIT, "record", "--watch=alloc", "-o", trace, "--", program], stdout=subprocess.PIPE, check=True)
     out = subprocess.run([*fixed, GAIT, options[0], "--json", "--top", "1000000000", *options[1:], "--", program],
                          stdout=subprocess.PIPE, text=True, check=True).stdout
     return json.loads(out.splitlines()[-1]), analysis(*options, trace)

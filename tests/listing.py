@@ -52,7 +52,7 @@ def is_scalar(name):
 def plain_name(name, operands, code):
     """Intel's name for what objdump calls by a name of its own."""
     if name in STRINGS:
-        return name + STRING_SIZES[operands.split()[0]]
+        return name + STRING_SIZES[re.search(r"[BDQ]?(?:BYTE|WORD)", operands)[0]]
     for family in ("j", "set", "cmov"):
         if name.startswith(family) and name[len(family):] in CONDITIONS:
             return family + CONDITIONS[name[len(family):]]

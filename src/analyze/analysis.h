@@ -33,6 +33,7 @@ struct analysis {
     const char *name;
     const struct analysis_option *options; /* up to one without a name; NULL if there are none */
     bool wants_memory;                     /* control flow alone is not enough */
+    bool wants_watch;                      /* it tells of what was allocated, if that is known */
 
     void *(*make)(void);
     /* One of its options was given; -1 with the rest of a sentence that begins with the option. */
@@ -44,6 +45,8 @@ struct analysis {
 
     /* The table grows while it is read, but does not move. */
     void *(*memory)(void *study, u32 number, const struct unit_table *t);
+    /* Where its modules are told, as long as the memory is there; NULL: it does not want to know before it ends. */
+    void (*mapped)(void *memory, const struct trace_mapped *m);
     void (*end)(void *memory);
 
     void *(*work)(void *memory);

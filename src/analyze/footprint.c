@@ -14,6 +14,7 @@
 #include "analyze/analysis.h"
 #include "analyze/stamps.h"
 #include "analyze/values.h"
+#include "analyze/variables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,9 @@ static const char *const kind_names[KINDS] = {"lines", "pages"};
 /* A line or page, by number. */
 struct touched {
     u64 unit;
+    u64 address;     /* that was touched first */
     u32 first, last; /* instructions since the block began */
+    u32 ref;         /* by which reference; VARIABLE_NO_REF: code */
 };
 
 struct touched_list {
@@ -56,6 +59,7 @@ struct footprint_work {
     u64 block_limit;
     VEC(struct block) blocks;
     struct touched_list kinds[KINDS];
+    struct variable_work variables;
 };
 
 /* An interval: lines or pages that are new, and those that were touched before, by level. */
@@ -66,6 +70,8 @@ struct row {
 struct counted {
     struct stamps stamps; /* of each the interval of its last touch + 1 */
     VEC(struct row) rows;
+    VEC(u64) by; /* how many were touched first as part of which variable, by number */
+    VEC(u64) unnamed; /* touched, when little was known of it: addresses */
 };
 
 struct footprint_memory {
@@ -75,6 +81,7 @@ struct footprint_memory {
     u64 interval; /* one thread writes it, others may read; it only grows */
     u64 now;      /* instructions that were taken */
     struct counted kinds[KINDS];
+    struct variable_memory *variables; /* a part for each kind */
 };
 
 /* What is left of a process. */
@@ -89,6 +96,8 @@ struct footprint {
     u32 log2[KINDS];
     u64 interval; /* 0: as long as it takes */
     VEC(struct process_rows) processes;
+    struct variables *variables;
+    VEC(u64) by[KINDS];
 };
 
 /* -- The study ---------------------------------------------------------------------------------- */
@@ -107,6 +116,7 @@ static void *footprint_make(void)
     x->of = ACCESSED_data;
     x->log2[KIND_lines] = 6;
     x->log2[KIND_pages] = 12;
+    x->variables = variables_new();
     return x;
 }
 
@@ -140,6 +150,9 @@ static void footprint_drop(void *footprint)
         for (u32 k = 0; k < KINDS; k++)
             vec_fini(&x->processes.v[i].rows[k]);
     vec_fini(&x->processes);
+    for (u32 k = 0; k < KINDS; k++)
+        vec_fini(&x->by[k]);
+    variables_free(x->variables);
     free(x);
 }
 
@@ -153,7 +166,14 @@ static void *footprint_memory(void *footprint, u32 number, const struct unit_tab
                                    .interval = x->interval ? x->interval : FIRST_INTERVAL};
     for (u32 k = 0; k < KINDS; k++)
         stamps_init(&m->kinds[k].stamps, false);
+    m->variables = variables_memory(x->variables, number, t, KINDS);
     return m;
+}
+
+static void footprint_mapped(void *memory, const struct trace_mapped *mapped)
+{
+    struct footprint_memory *m = memory;
+    variables_mapped(m->variables, mapped);
 }
 
 /* -- Works -------------------------------------------------------------------------------------- */
@@ -168,7 +188,7 @@ static void *footprint_work(void *memory)
 static void footprint_open(void *work, u32 thread)
 {
     struct footprint_work *w = work;
-    (void)thread;
+    variables_open(&w->variables, thread);
     w->insns = w->end = 0;
     w->blocks.n = 0;
     for (u32 k = 0; k < KINDS; k++)
@@ -190,7 +210,7 @@ static const struct block *block_at(struct footprint_work *w, u64 insn)
 }
 
 /* Most touches come to what is in the list already; the filter may fail to find it, then it is there twice. */
-static inline void touch(struct touched_list *t, size_t first, u64 unit, u32 at)
+static inline void touch(struct touched_list *t, size_t first, u64 unit, u32 at, u64 address, u32 ref)
 {
     u32 *hint = &t->filter[unit % FILTER];
     if (*hint >= first && *hint < t->list.n && t->list.v[*hint].unit == unit) {
@@ -198,11 +218,11 @@ static inline void touch(struct touched_list *t, size_t first, u64 unit, u32 at)
         return;
     }
     *hint = (u32)t->list.n;
-    vec_push(&t->list, ((struct touched){unit, at, at}));
+    vec_push(&t->list, ((struct touched){unit, address, at, at, ref}));
 }
 
 /* All that lies between two addresses; if the last has wrapped around, only the first. */
-static inline void touch_bytes(struct footprint_work *w, u64 address, u32 size, u64 insn)
+static inline void touch_bytes(struct footprint_work *w, u64 address, u32 size, u64 insn, u32 ref)
 {
     const struct footprint *x = w->memory->footprint;
     const struct block *b = block_at(w, insn);
@@ -210,7 +230,8 @@ static inline void touch_bytes(struct footprint_work *w, u64 address, u32 size, 
     for (u32 k = 0; k < KINDS; k++) {
         u64 unit = address >> x->log2[k], last = (address + size - 1) >> x->log2[k];
         do
-            touch(&w->kinds[k], b->first[k], unit, (u32)(insn - b->begin));
+            touch(&w->kinds[k], b->first[k], unit, (u32)(insn - b->begin),
+                  MAX(address, unit << x->log2[k]), ref);
         while (unit++ < last);
     }
 }
@@ -218,14 +239,14 @@ static inline void touch_bytes(struct footprint_work *w, u64 address, u32 size, 
 static void add_ref(void *work, const struct reference *r, u32 i)
 {
     struct footprint_work *w = work;
-    touch_bytes(w, r->address, r->size, w->insns + i);
+    touch_bytes(w, r->address, r->size, w->insns + i, r->id);
 }
 
 static void add_insn(void *work, u32 id, u32 i)
 {
     struct footprint_work *w = work;
     const struct unit_insn *in = &w->memory->table->insns.v[id];
-    touch_bytes(w, in->pc, in->len, w->insns + i);
+    touch_bytes(w, in->pc, in->len, w->insns + i, VARIABLE_NO_REF);
 }
 
 static void end_record(void *work, u32 insns)
@@ -237,6 +258,7 @@ static void end_record(void *work, u32 insns)
 static void footprint_add(void *work, const struct events *e)
 {
     struct footprint_work *w = work;
+    variables_add(&w->variables, e);
     accesses_walk(e, w->memory->footprint->of,
                   (struct accessor){add_insn, add_ref, end_record}, w);
 }
@@ -279,19 +301,45 @@ static void make_rows(struct footprint_memory *m, u64 end)
     }
 }
 
-static inline void count(struct counted *c, u64 unit, u32 interval, bool joins)
+/* Whether it is new. */
+static inline bool count(struct counted *c, u64 unit, u32 interval, bool joins)
 {
     u32 *stamp = stamps_of(&c->stamps, unit), last = *stamp - 1;
-    if (!*stamp)
+    const bool is_new = !*stamp;
+    if (is_new)
         c->rows.v[interval].new++;
     else if (last != interval) /* if rows are never joined, levels do not matter, and might be too many */
         c->rows.v[interval].again[joins ? 31 - __builtin_clz(last ^ interval) : 0]++;
     *stamp = interval + 1;
+    return is_new;
+}
+
+/* A line or page is part of what it was touched as first. */
+static void name(struct counted *c, struct variable_part *v, const struct touched *t, u64 at)
+{
+    variables_until_insn(v, at);
+    const u32 number = variables_at(v, t->address, t->ref);
+    if (variables_is_vague(v, number)) {
+        vec_push(&c->unnamed, t->address);
+        return;
+    }
+    vec_reach(&c->by, number);
+    c->by.v[number]++;
+}
+
+static void name_late(struct counted *c, struct variable_part *v)
+{
+    for (size_t i = 0; i < c->unnamed.n; i++) {
+        const u32 number = variables_late(v, c->unnamed.v[i]);
+        vec_reach(&c->by, number);
+        c->by.v[number]++;
+    }
+    vec_fini(&c->unnamed);
 }
 
 /* The touches of a block, in which an interval may end. */
 static void take_block(struct footprint_memory *m, const struct footprint_work *w, const struct block *b,
-                       const struct block *next)
+                       const struct block *next, struct variable_part *const *v)
 {
     const u64 begin = m->now + b->begin, interval = begin / m->interval;
     const u64 end = (interval + 1) * m->interval - begin;
@@ -300,7 +348,8 @@ static void take_block(struct footprint_memory *m, const struct footprint_work *
         stamps_reserve(&m->kinds[k].stamps, n - b->first[k]);
         for (size_t i = b->first[k]; i < n; i++) {
             const struct touched *t = &w->kinds[k].list.v[i];
-            count(&m->kinds[k], t->unit, (u32)interval + (t->first >= end), !m->footprint->interval);
+            if (count(&m->kinds[k], t->unit, (u32)interval + (t->first >= end), !m->footprint->interval))
+                name(&m->kinds[k], v[k], t, b->begin + t->first);
             if (t->first < end && t->last >= end)
                 count(&m->kinds[k], t->unit, (u32)interval + 1, !m->footprint->interval);
         }
@@ -311,10 +360,15 @@ static void footprint_take(void *memory, void *work, u32 part)
 {
     struct footprint_memory *m = memory;
     const struct footprint_work *w = work;
+    struct variable_part *v[KINDS];
     (void)part;
+    for (u32 k = 0; k < KINDS; k++)
+        v[k] = variables_take(m->variables, k, &w->variables);
     make_rows(m, m->now + MAX(w->insns, w->end));
     for (size_t i = 0; i < w->blocks.n; i++)
-        take_block(m, w, &w->blocks.v[i], i + 1 < w->blocks.n ? &w->blocks.v[i + 1] : NULL);
+        take_block(m, w, &w->blocks.v[i], i + 1 < w->blocks.n ? &w->blocks.v[i + 1] : NULL, v);
+    for (u32 k = 0; k < KINDS; k++)
+        variables_taken(v[k]);
     m->now += w->insns;
 }
 
@@ -325,6 +379,7 @@ static void footprint_merge(void *memory, void *work)
     vec_fini(&w->blocks);
     for (u32 k = 0; k < KINDS; k++)
         vec_fini(&w->kinds[k].list);
+    variables_work_fini(&w->variables);
     free(w);
 }
 
@@ -335,7 +390,14 @@ static void footprint_end(void *memory)
     for (u32 k = 0; k < KINDS; k++) {
         memcpy(&p.rows[k], &m->kinds[k].rows, sizeof p.rows[k]);
         stamps_fini(&m->kinds[k].stamps);
+        name_late(&m->kinds[k], variables_part(m->variables, k));
+        for (size_t i = 0; i < m->kinds[k].by.n; i++) {
+            vec_reach(&m->footprint->by[k], i);
+            m->footprint->by[k].v[i] += m->kinds[k].by.v[i];
+        }
+        vec_fini(&m->kinds[k].by);
     }
+    variables_end(m->variables);
     vec_push(&m->footprint->processes, p);
     free(m);
 }
@@ -392,6 +454,8 @@ static void add_total(const struct footprint *x, struct result *r)
     fact_count(t, "page", "bytes of a page", 1ull << x->log2[KIND_pages]);
     fact_count(t, "pages", "different pages", all[KIND_pages]);
     fact_count(t, "most_pages", "most pages in an interval", most[KIND_pages]);
+    if (variables_trouble(x->variables))
+        fact_text(t, "missing", "not known", variables_trouble(x->variables));
 }
 
 static void add_processes(const struct footprint *x, struct result *r)
@@ -428,6 +492,49 @@ static void add_rows(const struct process_rows *p, struct table *t)
     }
 }
 
+/* A variable, and how much was touched first as part of it. */
+struct named {
+    struct variable_name name;
+    u64 n[KINDS];
+};
+
+static int by_lines(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    for (u32 k = 0; k < KINDS; k++)
+        if (x->n[k] != y->n[k])
+            return x->n[k] > y->n[k] ? -1 : 1;
+    return strcmp(x->name.text, y->name.text);
+}
+
+static void add_variables(struct footprint *x, struct result *r)
+{
+    VEC(struct named) all = {0};
+    struct table *t = result_table(r, TABLE_rows, "variables", "what the lines and pages were touched as first");
+    table_add_column(t, CELL_count, "lines", NULL);
+    table_add_column(t, CELL_count, "pages", NULL);
+    table_add_column(t, CELL_text, "kind", NULL);
+    table_add_column(t, CELL_text, "variable", NULL);
+    table_add_column(t, CELL_text, "type", NULL);
+    table_add_column(t, CELL_text, "file", NULL);
+    table_add_column(t, CELL_count, "line", NULL);
+    for (u32 i = 0; i < variables_count(x->variables); i++) {
+        struct named n = {.name = variables_name(x->variables, i)};
+        for (u32 k = 0; k < KINDS; k++)
+            n.n[k] = i < x->by[k].n ? x->by[k].v[i] : 0;
+        if (n.n[KIND_lines] || n.n[KIND_pages])
+            vec_push(&all, n);
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_lines);
+    for (size_t i = 0; i < all.n; i++) {
+        const struct variable_name *n = &all.v[i].name;
+        table_row(t, all.v[i].n[KIND_lines], all.v[i].n[KIND_pages], n->kind, n->text, n->type, n->file,
+                  (u64)n->line);
+    }
+    vec_fini(&all);
+}
+
 static void footprint_finish(void *footprint, struct sources *s, struct result *r)
 {
     struct footprint *x = footprint;
@@ -449,17 +556,20 @@ static void footprint_finish(void *footprint, struct sources *s, struct result *
     }
     for (size_t i = 0; i < x->processes.n; i++)
         add_rows(&x->processes.v[i], t);
+    add_variables(x, r);
 }
 
 const struct analysis analysis_footprint = {
     .name = "footprint",
     .options = options,
     .wants_memory = true,
+    .wants_watch = true,
     .make = footprint_make,
     .set = footprint_set,
     .finish = footprint_finish,
     .drop = footprint_drop,
     .memory = footprint_memory,
+    .mapped = footprint_mapped,
     .end = footprint_end,
     .work = footprint_work,
     .open = footprint_open,

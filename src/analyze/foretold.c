@@ -180,6 +180,8 @@ static void add_guest(struct branches_work *w, const struct events *e, u32 i)
         arrive(w, slot_of(e, i, STEPPED_PC));
         break;
     case RECORD_lost:
+    case RECORD_resumed:
+    case RECORD_entered:
     case RECORD_native:
         lose(w);
     }

@@ -167,6 +167,8 @@ static __attribute__((noinline)) void visit(struct visit *v, const struct touch 
 {
     const u64 line_size = 1ull << f->log2, from = x->address & ADDRESS_MASK,
               end = from + (x->size & TOUCH_SIZE);
+    if (v->h->why)
+        why_reach(v->h->why, x);
     v->side = x->id & TOUCH_CODE ? SIDE_code : SIDE_data;
     v->id = x->size & TOUCH_CROSSING ? crossings[x->id & ~TOUCH_CODE].id : x->id;
     v->flags = x->size & ~TOUCH_SIZE;

@@ -22,16 +22,6 @@ const u64 *ledger_at(const struct ledger *l, size_t row)
     return row_at(l, row);
 }
 
-static u64 key_of(const struct ledger *l, u64 place)
-{
-    return (place & ~PLACE_ADDRESS) | (place & PLACE_ADDRESS) >> l->shift;
-}
-
-u64 ledger_place(const struct ledger *l, u64 key)
-{
-    return (key & ~PLACE_ADDRESS) | (key & PLACE_ADDRESS) << l->shift;
-}
-
 /* Where a row's number is, or would be: neighbours lie next to each other, so that walks do not wait for memory. */
 static u32 *slot_of(const struct ledger *l, u64 a, u64 b)
 {
@@ -71,39 +61,12 @@ static u64 *let_there_be(struct ledger *l, u64 a, u64 b)
     return row_at(l, *slot - 1) + KEYS;
 }
 
-/* Make places of twice as many bytes. */
-static void coarsen(struct ledger *l)
-{
-    struct ledger old = *l;
-    *l = (struct ledger){
-        .counts = old.counts, .is_places = true, .limit = old.limit, .shift = old.shift + 1};
-    for (size_t i = 0; i < ledger_rows(&old); i++) {
-        const u64 *from = row_at(&old, i);
-        u64 *to = let_there_be(l, key_of(l, ledger_place(&old, from[0])),
-                               key_of(l, ledger_place(&old, from[1])));
-        for (u32 k = 0; k < l->counts; k++)
-            to[k] += from[KEYS + k];
-    }
-    ledger_fini(&old);
-}
-
-/* Make a row that there is not, where there is room. */
-static u64 *add_row(struct ledger *l, u64 a, u64 b)
-{
-    if (ledger_rows(l) < l->limit)
-        return let_there_be(l, key_of(l, a), key_of(l, b));
-    if (!l->is_places)
-        return let_there_be(l, a, 0);
-    if (l->shift == PLACE_SHIFT)
-        return let_there_be(l, key_of(l, a), key_of(l, b));
-    coarsen(l);
-    return ledger_row(l, a, b);
-}
-
 u64 *ledger_row(struct ledger *l, u64 a, u64 b)
 {
-    const u32 row = l->n_slots ? *slot_of(l, key_of(l, a), key_of(l, b)) : 0;
-    return row ? row_at(l, row - 1) + KEYS : add_row(l, a, b);
+    const u32 row = l->n_slots ? *slot_of(l, a, b) : 0;
+    if (row)
+        return row_at(l, row - 1) + KEYS;
+    return let_there_be(l, a, ledger_rows(l) < l->limit ? b : 0);
 }
 
 void ledger_fini(struct ledger *l)

@@ -12,6 +12,7 @@ struct misses_memory {
     u32 number;
     struct tally *tally;  /* of each part, of the TLBs, and of crossings */
     pthread_mutex_t lock; /* guards that of crossings */
+    struct variable_memory *variables; /* if sharing is looked at */
     u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
 };
 
@@ -19,6 +20,7 @@ struct misses_work {
     struct misses_memory *memory;
     u32 core;
     struct touches lines, pages; /* pages only if there are TLBs */
+    struct variable_work variables;
 };
 
 /* -- The study ---------------------------------------------------------------------------------- */
@@ -29,6 +31,7 @@ static void *misses_make(void)
     shape_of_machine(&m->shape);
     shape_of_two(&m->two, &m->shape);
     m->sort = "l1";
+    m->variables = variables_new();
     return m;
 }
 
@@ -124,6 +127,7 @@ static int misses_begin(void *misses, u32 workers, struct err *e)
     m->parts = m->asks_why ? 1 : shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
     hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing, m->asks_why ? &m->why : NULL);
     tlbs_init(&m->tlbs, &m->shape);
+    m->lent = zeros(m->parts, sizeof *m->lent);
     m->begun = true;
     return (int)(m->parts + m->tlbs_apart);
 }
@@ -136,6 +140,10 @@ static void misses_drop(void *misses)
         tlbs_fini(&m->tlbs);
     }
     why_fini(&m->why);
+    for (u32 i = 0; m->lent && i < m->parts; i++)
+        lent_fini(&m->lent[i]);
+    free(m->lent);
+    variables_free(m->variables);
     spots_fini(&m->spots);
     free(m);
 }
@@ -158,6 +166,12 @@ static u32 n_tallies(const struct misses *m)
     return m->parts + 2;
 }
 
+/* The variables' part for --why, behind those for sharing. */
+static u32 part_of_why(const struct misses *m)
+{
+    return m->sharing ? m->parts : 0;
+}
+
 static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
 {
     struct misses *m = misses;
@@ -172,14 +186,22 @@ static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
                                      .slots = slots_of(&m->shape).n,
                                      .number = number};
     check(pthread_mutex_init(&x->lock, NULL) == 0);
+    x->variables = m->sharing || m->asks_why ? variables_memory(m->variables, number, t, part_of_why(m) + m->asks_why) : NULL;
     return x;
+}
+
+static void misses_mapped(void *memory, const struct trace_mapped *mapped)
+{
+    struct misses_memory *x = memory;
+    if (x->variables)
+        variables_mapped(x->variables, mapped);
 }
 
 /* What may be left out of the touches of a side. A second touch of the latest line changes nothing, unless
  *   - something else than touches may take the line away, or put another one in (inclusive caches, prefetches, one cache for both sides);
  *   - the policy tells lines that were used once from those that were used twice;
  *   - it writes, and writes go on to the next level, or do not bring the line in;
- *   - somebody wants to know which bytes are used. */
+ *   - somebody wants to know which bytes are used; or, to know what is where at which time, which reference it is. */
 static struct touch_rule rule_of(const struct misses *m, enum side side)
 {
     const struct shape *s = &m->shape;
@@ -188,7 +210,7 @@ static struct touch_rule rule_of(const struct misses *m, enum side side)
                            .line = c->line,
                            .every = c->policy == POLICY_rrip || c->prefetch || c->bypassed ||
                                     s->path[SIDE_data][0] == s->path[SIDE_code][0] ||
-                                    (m->asks_why && m->why.takes[side]),
+                                    (m->asks_why && (side == SIDE_data || m->why.takes[side])),
                            .every_write = c->writing == WRITING_through || m->sharing,
                            .writes = c->writing != WRITING_ignore};
     for (u32 i = 0; i < s->n_caches; i++)
@@ -238,6 +260,7 @@ static void misses_open(void *work, u32 thread)
         touches_reset(&w->pages);
     w->core = thread % m->shape.cores;
     hierarchy_add_core(&m->hierarchy, w->core);
+    variables_open(&w->variables, thread);
 }
 
 static void misses_add(void *work, const struct events *e)
@@ -246,6 +269,13 @@ static void misses_add(void *work, const struct events *e)
     touches_add(&w->lines, e);
     if (w->memory->misses->shape.n_tlbs)
         touches_add(&w->pages, e);
+    if (w->memory->variables)
+        variables_add(&w->variables, e);
+}
+
+static u64 line_length(const struct misses *m)
+{
+    return m->shape.cache[m->shape.path[SIDE_data][0]].line;
 }
 
 static void take_pages(struct misses_memory *x, const struct misses_work *w)
@@ -255,13 +285,30 @@ static void take_pages(struct misses_memory *x, const struct misses_work *w)
     tlbs_take(&x->misses->tlbs, w->core, &x->tally[tally_of_tlbs(x->misses)], v, n);
 }
 
+/* In one part. */
+static void take_why(struct misses_memory *x, struct misses_work *w)
+{
+    struct misses *m = x->misses;
+    struct variable_part *p = variables_take(x->variables, part_of_why(m), &w->variables);
+    size_t n;
+    why_begin(&m->why, p, touches_of(&w->lines, 0, &n));
+    hierarchy_take(&m->hierarchy, 0, w->core, &x->tally[0], &w->lines);
+    variables_taken(p);
+}
+
 static void misses_take(void *memory, void *work, u32 part)
 {
     struct misses_memory *x = memory;
     struct misses *m = x->misses;
     struct misses_work *w = work;
-    if (part < m->parts)
+    if (part < m->parts && m->asks_why)
+        take_why(x, w);
+    else if (part < m->parts)
         hierarchy_take(&m->hierarchy, part, w->core, &x->tally[part], &w->lines);
+    if (part < m->parts && m->sharing)
+        lent_name(&m->lent[part], &m->hierarchy.part[part].sharing,
+                  variables_take(x->variables, part, &w->variables),
+                  line_length(m));
     if (m->shape.n_tlbs && (part == m->parts || !m->tlbs_apart))
         take_pages(x, w);
 }
@@ -279,6 +326,7 @@ static void misses_merge(void *memory, void *work)
     touches_fini(&w->lines);
     if (x->misses->shape.n_tlbs)
         touches_fini(&w->pages);
+    variables_work_fini(&w->variables);
     free(w);
 }
 
@@ -322,6 +370,13 @@ static void misses_end(void *memory)
         count_unit(x, &x->table->units.v[u]);
     for (u32 i = 0; i < n_tallies(x->misses); i++)
         tally_fini(&x->tally[i]);
+    if (x->misses->asks_why)
+        why_end(&x->misses->why, x->number, variables_part(x->variables, part_of_why(x->misses)));
+    for (u32 i = 0; x->misses->sharing && i < x->misses->parts; i++)
+        lent_name_late(&x->misses->lent[i], x->number, variables_part(x->variables, i),
+                       line_length(x->misses));
+    if (x->variables)
+        variables_end(x->variables);
     free(x->tally);
     pthread_mutex_destroy(&x->lock);
     free(x->ran);
@@ -354,12 +409,14 @@ const struct analysis analysis_cache = {
     .name = "cache",
     .options = options,
     .wants_memory = true,
+    .wants_watch = true,
     .make = misses_make,
     .set = misses_set,
     .begin = misses_begin,
     .finish = misses_finish,
     .drop = misses_drop,
     .memory = misses_memory,
+    .mapped = misses_mapped,
     .end = misses_end,
     .work = misses_work,
     .open = misses_open,

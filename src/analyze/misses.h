@@ -4,6 +4,7 @@
 #define MISSES_H
 
 #include "analyze/hierarchy.h"
+#include "analyze/lent.h"
 #include "analyze/spots.h"
 #include "analyze/tlb.h"
 
@@ -32,6 +33,8 @@ struct misses {
     struct misses_column column[SPOT_COUNTS];
     u32 n_columns;
     struct spots spots;
+    struct variables *variables;
+    struct lent *lent; /* of each part, if sharing is looked at */
 };
 
 /* Name the columns, and find what to sort by; -1 with a sentence. */

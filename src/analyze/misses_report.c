@@ -210,6 +210,7 @@ static void add_total(const struct misses *m, const u64 *total, struct result *r
 /* A line, and the instruction that took it from others most often. */
 struct shared_line {
     const struct share *line;
+    u32 part;
     u64 pc, most;
 };
 struct shared_lines {
@@ -233,17 +234,6 @@ static int by_line(const void *a, const void *b)
     return x->other < y->other ? -1 : x->other > y->other;
 }
 
-/* The variables that lie in a line, as far as there is room. */
-static const char *variables_of(struct sources *s, u32 process, u64 from, u64 to, char text[256])
-{
-    const char *name;
-    size_t n = 0;
-    for (u64 end; n < 256 && from < to && (name = sources_variable(s, process, from, to, &end));
-         from = end)
-        n += (size_t)snprintf(text + n, 256 - n, "%s%s", n ? " " : "", name);
-    return n ? text : NULL;
-}
-
 static void add_line(struct table *t, const struct misses *m, struct sources *s,
                      const struct shared_line *x)
 {
@@ -251,7 +241,7 @@ static void add_line(struct table *t, const struct misses *m, struct sources *s,
     const u32 process = (u32)(n->line >> 44) - 1;
     const u64 length = m->shape.cache[m->shape.path[SIDE_data][0]].line;
     const u64 address = (n->line & LINE_NUMBER) * length;
-    char names[256];
+    char names[1024];
     const struct source at = sources_find(s, process, x->pc);
     const char *kind = !n->regained                       ? "none"
                        : !n->regained_false               ? "true"
@@ -259,19 +249,19 @@ static void add_line(struct table *t, const struct misses *m, struct sources *s,
                                                           : "both";
     table_row(t, n->invalidations, n->regained, n->regained_false, kind, address, (u64)process,
               (u64)__builtin_popcountll(n->cores),
-              variables_of(s, process, address, address + length, names), at.at.file,
+              lent_text(&m->lent[x->part], n->line, m->variables, names, sizeof names), at.at.file,
               (u64)at.at.line, at.at.function, at.module ? at.module->path : NULL);
 }
 
 /* The lines of a part: what belongs to one comes after it, once sorted. */
-static void add_shares(struct sharing *s, struct shared_lines *to)
+static void add_shares(struct sharing *s, u32 part, struct shared_lines *to)
 {
     if (s->shares.n)
         qsort(s->shares.v, s->shares.n, sizeof *s->shares.v, by_line);
     for (size_t i = 0; i < s->shares.n; i++) {
         const struct share *x = &s->shares.v[i];
         if (x->other == SHARE_LINE)
-            vec_push(&to->v, ((struct shared_line){.line = x}));
+            vec_push(&to->v, ((struct shared_line){.line = x, .part = part}));
         struct shared_line *line = &to->v.v[to->v.n - 1];
         if (x->other & SHARE_CODE && x->invalidations > line->most) {
             line->most = x->invalidations;
@@ -297,8 +287,10 @@ static void add_sharing(struct misses *m, struct sources *s, struct result *r)
     table_add_column(t, CELL_count, "line", NULL);
     table_add_column(t, CELL_text, "function", NULL);
     table_add_column(t, CELL_text, "module", NULL);
-    for (u32 i = 0; i < m->parts; i++)
-        add_shares(&m->hierarchy.part[i].sharing, &lines);
+    for (u32 i = 0; i < m->parts; i++) {
+        lent_sort(&m->lent[i]);
+        add_shares(&m->hierarchy.part[i].sharing, i, &lines);
+    }
     if (lines.v.n)
         qsort(lines.v.v, lines.v.n, sizeof *lines.v.v, by_invalidations);
     for (size_t i = 0; i < lines.v.n; i++)
@@ -316,7 +308,7 @@ void misses_tell(struct misses *m, struct sources *s, struct result *r)
     if (m->sharing)
         add_sharing(m, s, r);
     if (m->asks_why)
-        why_tell(&m->why, m->spots.by, s, r);
+        why_tell(&m->why, m->spots.by, m->variables, s, r);
     struct table *t = result_table(r, TABLE_rows, "rows", "where");
     for (u32 c = 0; c < m->n_columns; c++)
         table_add_column(t, CELL_count, m->column[c].name, m->column[c].what);

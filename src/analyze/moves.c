@@ -209,6 +209,15 @@ static u64 slot_of(const u8 *slots, u32 i)
     return carried_term(NULL, slots, (u8)i);
 }
 
+/* Where the last move led is not known. */
+static void lose(struct moves *m)
+{
+    begin(m, 0);
+    if (m->open)
+        m->list.v[m->open - 1].kind = MOVE_leap;
+    m->open = 0;
+}
+
 /* What is known of frames no longer holds. */
 static void put_break(struct moves *m, enum move_kind kind, u64 to)
 {
@@ -236,11 +245,17 @@ static void add_guest(struct moves *m, u32 id, const u8 *slots)
         put_break(m, MOVE_leap, 0);
         return;
     case RECORD_lost:
-        begin(m, 0);
-        if (m->open) /* where the last move led is lost */
-            m->list.v[m->open - 1].kind = MOVE_leap;
-        m->open = 0;
+        lose(m);
         put_break(m, MOVE_leap, 0);
+        return;
+    case RECORD_resumed:
+    case RECORD_entered:
+        m->now.rsp = slot_of(slots, 0);
+        lose(m);
+        put_break(m, MOVE_leap, 0);
+        put_move(m, MOVE_state, 0, m->now.rsp);
+        if (id == RECORD_entered)
+            put_call(m, 0, m->now.rsp);
         return;
     default:
         return;

@@ -25,12 +25,14 @@ struct patterns {
     u32 parts;
     const char *list_to; /* a file for all references; NULL: none */
     FILE *list;
+    struct variables *variables;
     VEC(struct pattern_memory *) memories;
 };
 
 /* References of one static reference. */
 struct group {
     u32 number, first, n;
+    u32 ref; /* of the table: by which the first was made */
 };
 
 struct list {
@@ -44,6 +46,12 @@ struct list {
     struct static_uses uses;
     VEC(u32) counts;  /* by static reference; zero between batches */
     VEC(u32) numbers; /* of a batch's references */
+    struct variable_work variables;
+};
+
+/* A reference of a list. */
+struct listed {
+    u32 group, at; /* at: + 1; 0: it is in another part */
 };
 
 /* -- The study ---------------------------------------------------------------------------------- */
@@ -53,6 +61,7 @@ static void *patterns_make(void)
     struct patterns *p = zeros(1, sizeof *p);
     p->rules.detector.depth = DESCRIPTOR_DEPTH - 1;
     p->rules.detector.done = findings_done;
+    p->variables = variables_new();
     return p;
 }
 
@@ -109,13 +118,17 @@ static void patterns_drop(void *patterns)
     struct patterns *p = patterns;
     for (size_t i = 0; i < p->memories.n; i++) {
         struct pattern_memory *m = p->memories.v[i];
-        for (u32 k = 0; k < m->n_parts; k++)
+        for (u32 k = 0; k < m->n_parts; k++) {
             streams_fini(&m->parts[k]);
+            aims_fini(&m->aims[k]);
+        }
         statics_fini(&m->statics);
+        free(m->aims);
         free(m->parts);
         free(m);
     }
     vec_fini(&p->memories);
+    variables_free(p->variables);
     free(p);
 }
 
@@ -125,6 +138,8 @@ static void *patterns_memory(void *patterns, u32 number, const struct unit_table
     struct pattern_memory *m = zeros(1, sizeof *m);
     *m = (struct pattern_memory){.number = number, .merged = p->merged, .n_parts = p->parts};
     m->parts = zeros(p->parts, sizeof *m->parts);
+    m->aims = zeros(p->parts, sizeof *m->aims);
+    m->variables = variables_memory(p->variables, number, t, p->parts);
     for (u32 k = 0; k < p->parts; k++)
         streams_init(&m->parts[k], &p->rules);
     statics_init(&m->statics, t);
@@ -132,11 +147,20 @@ static void *patterns_memory(void *patterns, u32 number, const struct unit_table
     return m;
 }
 
+static void patterns_mapped(void *memory, const struct trace_mapped *mapped)
+{
+    struct pattern_memory *m = memory;
+    variables_mapped(m->variables, mapped);
+}
+
 static void patterns_end(void *memory)
 {
     struct pattern_memory *m = memory;
-    for (u32 k = 0; k < m->n_parts; k++)
+    for (u32 k = 0; k < m->n_parts; k++) {
         streams_end(&m->parts[k]);
+        aims_end(&m->aims[k], variables_part(m->variables, k));
+    }
+    variables_end(m->variables);
 }
 
 /* -- Works -------------------------------------------------------------------------------------- */
@@ -151,15 +175,21 @@ static void *patterns_work(void *memory)
 static void patterns_open(void *list, u32 thread)
 {
     struct list *l = list;
+    variables_open(&l->variables, thread);
     l->thread = thread;
     l->n = 0;
     l->address.n = l->place.n = l->source.n = l->groups.n = 0;
 }
 
+static u32 ref_of(const struct batch *b, u32 j)
+{
+    return b->ref[j] & BATCH_ODD ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
+}
+
 static struct static_use use_of(struct list *l, const struct batch *b, u32 j)
 {
     const bool odd = b->ref[j] & BATCH_ODD;
-    const u32 ref = odd ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
+    const u32 ref = ref_of(b, j);
     if (ref >= l->uses.of.n)
         statics_copy(&l->memory->statics, &l->uses);
     return odd ? statics_sized(&l->memory->statics, ref, b->odd[b->ref[j] & ~BATCH_ODD].size)
@@ -188,12 +218,12 @@ static void make_groups(struct list *l, const struct batch *b)
         number[j] = use_of(l, b, j).number;
         vec_reach(&l->counts, number[j]);
         if (!l->counts.v[number[j]]++)
-            vec_push(&l->groups, ((struct group){.number = number[j]}));
+            vec_push(&l->groups, ((struct group){.number = number[j], .ref = ref_of(b, j)}));
     }
     u32 first = l->n;
     for (size_t i = old; i < l->groups.n; i++) {
         struct group *g = &l->groups.v[i];
-        *g = (struct group){g->number, first, l->counts.v[g->number]};
+        *g = (struct group){g->number, first, l->counts.v[g->number], g->ref};
         l->counts.v[g->number] = first;
         first += g->n;
     }
@@ -215,6 +245,7 @@ static void fill_groups(struct list *l, const struct batch *b)
 static void patterns_add(void *list, const struct events *e)
 {
     struct list *l = list;
+    variables_add(&l->variables, e);
     if (l->memory->merged) {
         add_merged(l, e->batch);
     } else {
@@ -224,12 +255,43 @@ static void patterns_add(void *list, const struct events *e)
     l->n += e->batch->n_refs;
 }
 
+/* What the references of a part come to, in the order of the list: something is allocated or freed between them. */
+static void aim_in_order(const struct list *l, struct aims *a, struct variable_part *v, u32 part, u32 parts)
+{
+    struct listed *order = zeros(l->n, sizeof *order);
+    for (u32 i = 0; i < l->groups.n; i++) {
+        const struct group *g = &l->groups.v[i];
+        for (u32 k = g->first; g->number % parts == part && k < g->first + g->n; k++)
+            order[l->place.v[k]] = (struct listed){i, k + 1};
+    }
+    for (u32 i = 0; i < l->n; i++) {
+        const struct group *g = &l->groups.v[order[i].group];
+        if (!order[i].at)
+            continue;
+        variables_until(v, i);
+        aims_put(a, v, g->number, g->ref, &l->address.v[order[i].at - 1], &i, 1);
+    }
+    free(order);
+}
+
+static void aim(const struct list *l, struct aims *a, struct variable_part *v, u32 part, u32 parts)
+{
+    for (size_t i = 0; i < l->groups.n; i++) {
+        const struct group *g = &l->groups.v[i];
+        if (g->number % parts == part)
+            aims_put(a, v, g->number, g->ref, l->address.v + g->first, l->place.v + g->first, g->n);
+    }
+}
+
 static void patterns_take(void *memory, void *list, u32 part)
 {
     struct pattern_memory *m = memory;
     const struct list *l = list;
     struct streams *s = &m->parts[part];
     u64 *refs = streams_refs(s, l->thread);
+    struct variable_part *v = variables_take(m->variables, part, &l->variables);
+    (l->variables.sightings.v.n ? aim_in_order : aim)(l, &m->aims[part], v, part, m->n_parts);
+    variables_taken(v);
     if (m->merged)
         streams_put_merged(s, l->thread, l->address.v, l->place.v, l->source.v, l->n);
     for (size_t i = 0; i < l->groups.n; i++) {
@@ -252,6 +314,7 @@ static void patterns_merge(void *memory, void *list)
     vec_fini(&l->uses.of);
     vec_fini(&l->counts);
     vec_fini(&l->numbers);
+    variables_work_fini(&l->variables);
     free(l);
 }
 
@@ -270,7 +333,7 @@ static int list_all(struct patterns *p)
 static void patterns_finish(void *patterns, struct sources *s, struct result *r)
 {
     struct patterns *p = patterns;
-    struct shapes_options o = {.merged = p->merged, .check = p->rules.check};
+    struct shapes_options o = {.merged = p->merged, .check = p->rules.check, .variables = p->variables};
     if (p->list && list_all(p)) {
         o.unwritten = p->list_to;
         r->failed = true;
@@ -293,12 +356,14 @@ const struct analysis analysis_patterns = {
     .name = "patterns",
     .options = options,
     .wants_memory = true,
+    .wants_watch = true,
     .make = patterns_make,
     .set = patterns_set,
     .begin = patterns_begin,
     .finish = patterns_finish,
     .drop = patterns_drop,
     .memory = patterns_memory,
+    .mapped = patterns_mapped,
     .end = patterns_end,
     .work = patterns_work,
     .open = patterns_open,

@@ -169,6 +169,14 @@ struct pipe_memory *pipeline_begin(struct pipe_order *o, u32 number, const struc
     return m;
 }
 
+void pipeline_mapped(struct pipe_memory *m, const struct trace_mapped *mapped)
+{
+    const struct pipeline *p = m->pipeline;
+    for (u32 i = 0; i < p->n; i++)
+        if (p->analyses[i]->mapped)
+            p->analyses[i]->mapped(m->memory[i], mapped);
+}
+
 /* -- Works -------------------------------------------------------------------------------------- */
 
 static struct work *new_work(struct pipe_memory *m)

@@ -37,6 +37,8 @@ struct pipeline *pipeline_new(const struct analysis *const *chosen, void *const 
 struct pipe_order *pipeline_order(struct pipeline *p);
 void pipeline_order_free(struct pipe_order *o);
 struct pipe_memory *pipeline_begin(struct pipe_order *o, u32 number, const struct unit_table *t);
+/* Before its first stretch: where its modules are told, until it ends. */
+void pipeline_mapped(struct pipe_memory *m, const struct trace_mapped *mapped);
 struct stretch *pipeline_open(struct pipe_memory *m, u64 turn, u32 thread);
 void pipeline_add(struct stretch *s, const struct events *e);
 void pipeline_close(struct stretch *s);

@@ -251,6 +251,8 @@ static void take_guest_record(struct profiles *p, const struct walk *w, u32 i)
         take_jump(p, t, walk_slot(w, i, 0), walk_slot(w, i, 1));
         return;
     case RECORD_lost:
+    case RECORD_resumed:
+    case RECORD_entered:
         t->has_target = t->open = false;
         t->changed = ALL_REGISTERS;
         return;
@@ -267,7 +269,7 @@ static void take_slots(struct profiles *p, const struct walk *w, u32 i)
     size_t size;
     const u8 *record = walk_record(w, i, &size);
     u32 id = w->batch->exit[i], from = id == RECORD_partial, n = record[0];
-    if (id == RECORD_state)
+    if (record_is_state(id))
         n = 3;
     else if (!walk_ran(w, i))
         return;

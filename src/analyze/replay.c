@@ -14,6 +14,13 @@ struct replay {
     u32 failed;                    /* atomic */
 };
 
+/* The modules of one process. */
+struct replay_mapped {
+    struct trace *trace;
+    u32 process;
+    struct trace_mapped mapped;
+};
+
 struct replayer {
     struct replay *replay;
     pthread_t thread;
@@ -65,17 +72,31 @@ static void run_threads(struct replay *r, struct replayer *x, u32 workers)
     }
 }
 
+static size_t read_modules(void *mapped, size_t from, struct trace_module *to, size_t room)
+{
+    const struct replay_mapped *x = mapped;
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < x->trace->modules.n && n < room; i++)
+        if (x->trace->modules.v[i].process == x->process && at++ >= from)
+            to[n++] = x->trace->modules.v[i];
+    return n;
+}
+
 int replay(struct pipeline *p, struct trace *t, u32 workers, struct err *e)
 {
     struct replay r = {.trace = t, .order = pipeline_order(p)};
     struct replayer *x = calloc(workers, sizeof *x);
     r.memories = calloc(MAX(t->units.n, 1ul), sizeof *r.memories);
     r.claimed = calloc(MAX(t->pieces.n, 1ul), sizeof *r.claimed);
+    struct replay_mapped *mapped = zeros(t->units.n, sizeof *mapped);
     check(x && r.memories && r.claimed);
     for (size_t i = 0; i < t->pieces.n; i++) {
         u32 memory = t->pieces.v[i].memory;
-        if (!r.memories[memory])
-            r.memories[memory] = pipeline_begin(r.order, memory, trace_table(t, i));
+        if (r.memories[memory])
+            continue;
+        r.memories[memory] = pipeline_begin(r.order, memory, trace_table(t, i));
+        mapped[memory] = (struct replay_mapped){t, memory, {&mapped[memory], read_modules}};
+        pipeline_mapped(r.memories[memory], &mapped[memory].mapped);
     }
     run_threads(&r, x, workers);
     for (size_t i = 0; i < t->units.n; i++)
@@ -87,6 +108,7 @@ int replay(struct pipeline *p, struct trace *t, u32 workers, struct err *e)
     pipeline_order_free(r.order);
     free(r.memories);
     free(r.claimed);
+    free(mapped);
     free(x);
     return r.failed ? -1 : 0;
 }

@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAME_ROOM = 24 };
+enum { NAME_ROOM = 24, TEXT_ROOM = 1024 };
 
 /* A static reference of a process; merged: a descriptor. */
 struct row {
     const struct pattern_memory *memory;
     struct static_ref ref;
+    u32 number; /* of that */
     struct source place;
     const struct stream *const *streams; /* of all threads, by their numbers; merged: of the one */
     const struct stream *stream;         /* the one of the thread that made it most often */
@@ -97,7 +98,8 @@ static void add_memory(struct shapes *s, const struct pattern_memory *m)
     const size_t n = sort_streams(s, m, &sorted);
     for (size_t i = 0; i < n;) {
         const u32 number = sorted[i]->number;
-        struct row w = {.memory = m, .ref = m->statics.refs.v[number], .streams = &sorted[i]};
+        struct row w = {
+            .memory = m, .ref = m->statics.refs.v[number], .number = number, .streams = &sorted[i]};
         for (; i < n && sorted[i]->number == number; i++) {
             add_stream(s, sorted[i]);
             add_to_row(&w, sorted[i]);
@@ -220,6 +222,8 @@ static void add_facts(const struct shapes *s, struct result *r)
                   s->wrong ? "no" : "yes, all");
         fact_count(t, "unequal", "streams that are not", s->wrong);
     }
+    if (variables_trouble(s->options->variables))
+        fact_text(t, "missing", "not known", variables_trouble(s->options->variables));
     if (s->options->unwritten)
         fact_text(t, "unwritten", "could not be written", s->options->unwritten);
 }
@@ -231,6 +235,7 @@ static void add_rows(const struct shapes *s, struct result *r)
         {"covered", NULL, CELL_percent}, {"kind", NULL, CELL_text},
         {"size", NULL, CELL_count},      {"file", NULL, CELL_text},
         {"line", NULL, CELL_count},      {"function", NULL, CELL_text},
+        {"variables", NULL, CELL_text},
         {"pattern", NULL, CELL_text},    {"rsds", NULL, CELL_count},
         {"prsds", NULL, CELL_count},     {"iads", NULL, CELL_count},
         {"operand", NULL, CELL_count},   {"threads", NULL, CELL_count},
@@ -241,11 +246,13 @@ static void add_rows(const struct shapes *s, struct result *r)
         table_add_column(t, columns[k].type, columns[k].name, NULL);
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct row *w = &s->rows.v[i];
-        char id[NAME_ROOM];
+        char id[NAME_ROOM], text[TEXT_ROOM];
+        const char *variables =
+            w->only ? NULL : aims_text(&w->memory->aims[w->number % w->memory->n_parts], w->number, s->options->variables, text, sizeof text);
         snprintf(id, sizeof id, "R%zu", i + 1);
         table_row(t, id, w->refs, w->refs ? 100.0 * (double)w->covered / (double)w->refs : 0.0,
                   type_name(w->ref.type), (u64)type_size(w->ref.type), w->place.at.file,
-                  (u64)w->place.at.line, w->place.at.function, phrase_of(r, w), w->rsds, w->prsds,
+                  (u64)w->place.at.line, w->place.at.function, variables, phrase_of(r, w), w->rsds, w->prsds,
                   w->iads, (u64)w->ref.operand, w->threads, w->place.offset,
                   w->place.module ? w->place.module->path : NULL);
     }

@@ -3,6 +3,7 @@
 #ifndef SHAPES_H
 #define SHAPES_H
 
+#include "analyze/aims.h"
 #include "analyze/result.h"
 #include "analyze/sources.h"
 #include "analyze/statics.h"
@@ -14,10 +15,13 @@ struct pattern_memory {
     bool merged;
     struct statics statics;
     struct streams *parts; /* by number of the static reference, modulo their number */
+    struct aims *aims;     /* the same */
+    struct variable_memory *variables;
 };
 
 struct shapes_options {
     bool merged, check;
+    struct variables *variables;
     const char *unwritten; /* a file that could not be written; NULL: there is none */
 };
 

@@ -50,47 +50,6 @@ struct source sources_find(struct sources *p, u32 process, u64 address)
     return x;
 }
 
-const char *sources_variable(struct sources *p, u32 process, u64 from, u64 to, u64 *end)
-{
-    const char *name = NULL;
-    u64 first = to;
-    for (size_t i = p->n_modules; i-- > 0;) {
-        const struct trace_module *m = &p->modules[i];
-        if (m->process != process || m->path[0] != '/')
-            continue;
-        struct image_variable x =
-            image_variable(image_of(p, m), m->offset, (s64)(from - m->start), (s64)(to - m->start));
-        u64 start = MAX(m->start + (u64)x.start, from);
-        if (x.name && start < first) {
-            name = x.name;
-            first = start;
-            *end = m->start + (u64)x.end;
-        }
-    }
-    return name;
-}
-
-/* Where the kernel puts the first thread's stack: above all files, in the uppermost part of the addresses. */
-#define LOWEST_STACK 0x7ff000000000ull
-
-const char *sources_region(struct sources *p, u32 process, u64 address)
-{
-    bool above = true;
-    for (size_t i = p->n_modules; i-- > 0;) {
-        const struct trace_module *m = &p->modules[i];
-        s64 from = 0, to = (s64)(m->end - m->start);
-        if (m->process != process)
-            continue;
-        if (m->path[0] == '/') {
-            image_extent(image_of(p, m), m->offset, &from, &to);
-            above &= address >= m->end;
-        }
-        if ((s64)(address - m->start) >= from && (s64)(address - m->start) < to)
-            return source_name(m->path);
-    }
-    return above && address >= LOWEST_STACK ? "stack" : "heap";
-}
-
 const char *source_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -29,10 +29,6 @@ void sources_init(struct sources *p, const struct trace_module *modules, size_t 
 /* The place of an address in a process that has a memory of its own. Where modules of different times overlap, the
  * latest is taken. */
 struct source sources_find(struct sources *p, u32 process, u64 address);
-/* The first variable of a process with a byte in from .. to - 1; *end is where it ends. NULL: none is known. */
-const char *sources_variable(struct sources *p, u32 process, u64 from, u64 to, u64 *end);
-/* What memory an address without a variable is in: a file's name, stack or heap, as far as one can tell from where it is. */
-const char *sources_region(struct sources *p, u32 process, u64 address);
 void sources_fini(struct sources *p);
 
 /* The last part of a path. */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_SLOTS = 1024, PAIRS = 1 << 19, PLACES = 1 << 18 };
+enum { FIRST_SLOTS = 1024, PAIRS = 1 << 19, UNNAMED = 1 << 16, UNNAMED_LOG2 = 4 /* of the bytes of such a place */ };
 
 /* What is so of a line. */
 enum {
@@ -24,8 +24,9 @@ void why_init(struct why *w, const struct shape *s, u32 cache)
                       .capacity = c->size / c->line,
                       .numbers = {.counts = 1, .limit = SIZE_MAX},
                       .pairs = {.counts = 1, .limit = PAIRS},
-                      .places = {.counts = WHY_COUNTS, .is_places = true, .limit = PLACES},
-                      .place_pairs = {.counts = 1, .is_places = true, .limit = PAIRS}};
+                      .places = {.counts = WHY_COUNTS, .limit = SIZE_MAX},
+                      .place_pairs = {.counts = 1, .limit = PAIRS},
+                      .unnamed_numbers = {.counts = 1, .limit = UNNAMED}};
     for (u32 side = 0; side < SIDES; side++)
         for (u32 k = 0; k < s->n_levels; k++)
             w->takes[side] |= s->path[side][k] == cache;
@@ -43,6 +44,8 @@ void why_fini(struct why *w)
     ledger_fini(&w->pairs);
     ledger_fini(&w->places);
     ledger_fini(&w->place_pairs);
+    vec_fini(&w->unnamed);
+    ledger_fini(&w->unnamed_numbers);
 }
 
 /* -- Lines -------------------------------------------------------------------------------------- */
@@ -130,14 +133,19 @@ static enum point_kind kind_of(const struct tally *t, u32 id)
     return t->table->refs.v[id].kind == REF_STORE ? POINT_write : POINT_read;
 }
 
-/* The point of an instruction or reference. In the unit table it is once for each path; all of them are one point. */
-static u32 point_of(struct why *w, const struct why_touch *t)
+static struct tally_point *known_of(const struct why_touch *t)
 {
     const u32 at = t->id & ~TOUCH_CODE;
     vec_reach(&t->tally->points[t->id / TOUCH_CODE], at);
-    u32 *known = &t->tally->points[t->id / TOUCH_CODE].v[at];
-    if (*known)
-        return *known;
+    return &t->tally->points[t->id / TOUCH_CODE].v[at];
+}
+
+/* The point of an instruction or reference. In the unit table it is once for each path; all of them are one point. */
+static u32 point_of(struct why *w, const struct why_touch *t)
+{
+    struct tally_point *known = known_of(t);
+    if (known->point)
+        return known->point;
     const struct why_point x = {.process = t->tally->number,
                                 .pc = tally_pc(t->tally, t->id),
                                 .kind = kind_of(t->tally, t->id),
@@ -147,12 +155,7 @@ static u32 point_of(struct why *w, const struct why_touch *t)
         *number = w->points.n;
         vec_push(&w->points, x);
     }
-    return *known = (u32)*number;
-}
-
-static u64 place_of(u64 owner, u64 address)
-{
-    return owner >> 44 << PLACE_SHIFT | address;
+    return known->point = (u32)*number;
 }
 
 /* Where a line begins; and the first byte of it that a touch wants, if it is that line. */
@@ -161,12 +164,21 @@ static u64 start_of(const struct why *w, u64 line)
     return (line & LINE_NUMBER) * w->shape.line;
 }
 
+static bool is_of_owner(const struct why_touch *t, u64 line)
+{
+    return line >> 44 << 44 == t->tally->owner;
+}
+
+static bool wants(const struct why *w, const struct why_touch *t, u64 line)
+{
+    const u64 start = start_of(w, line);
+    return is_of_owner(t, line) && t->address + t->size > start && t->address < start + w->shape.line;
+}
+
 static u64 wanted_of(const struct why *w, const struct why_touch *t, u64 line)
 {
     const u64 start = start_of(w, line);
-    if (line >> 44 << 44 != t->tally->owner || t->address + t->size <= start)
-        return start;
-    return t->address < start + w->shape.line ? MAX(t->address, start) : start;
+    return wants(w, t, line) ? MAX(t->address, start) : start;
 }
 
 /* Which bytes of a line a touch wants. */
@@ -177,11 +189,88 @@ static u64 bytes_of(const struct why *w, const struct why_touch *t, u64 line)
     return from < to ? sharing_bytes(w->shape.line, from, to - from) : 0;
 }
 
-static void count(struct why *w, u32 point, u64 place, enum why_count what, u64 n)
+static void count(struct why *w, u32 point, u32 place, enum why_count what, u64 n)
 {
     w->total[what] += n;
     w->points.v[point].count[what] += n;
     ledger_row(&w->places, place, 0)[what] += n;
+}
+
+/* -- Places ------------------------------------------------------------------------------------- */
+
+/* The place of something at an address of which little is known; as long as there is room, its own. */
+static u32 place_of(struct why *w, const struct why_touch *t, u64 address, u32 number)
+{
+    if (!variables_is_vague(w->part, number))
+        return number + 1;
+    u64 *known = ledger_row(&w->unnamed_numbers, t->tally->number, (address >> UNNAMED_LOG2) + 1);
+    if (!*known && w->unnamed.n < UNNAMED) {
+        vec_push(&w->unnamed, ((struct unnamed){.process = t->tally->number, .address = address}));
+        *known = w->unnamed.n;
+    }
+    return *known ? PLACE_UNNAMED | (u32)(*known - 1) : number + 1;
+}
+
+/* What the touch comes to. Most come to what the last one of the same instruction came to. */
+static u32 touched_place(struct why *w, const struct why_touch *t, u64 address)
+{
+    struct tally_point *known = known_of(t);
+    const u64 change = variables_change(w->part) + 1;
+    if (known->change == change && address - known->latest.start < known->latest.end - known->latest.start)
+        return known->place;
+    known->latest = variables_stretch(w->part, address, t->id & TOUCH_CODE ? VARIABLE_NO_REF : t->id);
+    known->place = place_of(w, t, address, known->latest.number);
+    known->change = known->latest.moves ? 0 : change;
+    if (variables_is_vague(w->part, known->latest.number)) { /* its neighbours are other places */
+        const u64 start = address >> UNNAMED_LOG2 << UNNAMED_LOG2;
+        known->latest.start = MAX(known->latest.start, start);
+        known->latest.end = MIN(known->latest.end, start + (1 << UNNAMED_LOG2));
+    }
+    return known->place;
+}
+
+/* What a line is put in for: if the touch does not want it, for what is at its beginning. Of other processes' lines, that is what it was before. */
+static u32 place_in(struct why *w, const struct why_touch *t, u64 line)
+{
+    const u64 start = start_of(w, line);
+    if (wants(w, t, line))
+        return touched_place(w, t, MAX(t->address, start));
+    if (is_of_owner(t, line))
+        return place_of(w, t, start, variables_at(w->part, start, VARIABLE_NO_REF));
+    const u32 place = line_of(cache_of(w, t->core), line)->place;
+    return place ? place : VARIABLE_OTHER + 1;
+}
+
+/* A point has come to a place. */
+static void add_place(struct why_point *p, u32 place)
+{
+    if (place & PLACE_UNNAMED) {
+        p->unnamed[p->unnamed[0] != 0] = place;
+        return;
+    }
+    p->has_several |= p->data && p->data != place;
+    p->data = place;
+}
+
+void why_begin(struct why *w, struct variable_part *p, const struct touch *list)
+{
+    w->part = p;
+    w->now = list;
+    w->refs = 0;
+}
+
+void why_end(struct why *w, u32 process, struct variable_part *p)
+{
+    for (size_t i = 0; i < w->unnamed.n; i++) {
+        struct unnamed *x = &w->unnamed.v[i];
+        if (x->process == process)
+            x->number = variables_late(p, x->address);
+    }
+}
+
+u32 why_variable(const struct why *w, u32 place)
+{
+    return place & PLACE_UNNAMED ? w->unnamed.v[place & ~PLACE_UNNAMED].number : place - 1;
 }
 
 /* -- What happens ------------------------------------------------------------------------------- */
@@ -200,8 +289,10 @@ void why_ask(struct why *w, const struct why_touch *t, u64 line, bool hit, bool 
     struct why_cache *c = cache_of(w, t->core);
     struct why_line *x = line_of(c, line);
     const u32 point = point_of(w, t);
-    const u64 wanted = wanted_of(w, t, line), place = place_of(t->tally->owner, wanted);
+    const u64 wanted = wanted_of(w, t, line);
+    const u32 place = place_in(w, t, line);
     struct why_point *p = &w->points.v[point];
+    add_place(p, place);
     p->lowest = MIN(p->lowest, wanted);
     p->highest = MAX(p->highest, wanted);
     if (hit) {
@@ -218,26 +309,25 @@ void why_ask(struct why *w, const struct why_touch *t, u64 line, bool hit, bool 
 }
 
 /* A line has gone for one that a point brought in, because it wanted something at a place. */
-static void evict(struct why *w, struct why_line *x, u32 point, u64 place)
+static void evict(struct why *w, const struct why_line *x, u32 point, u32 place)
 {
-    const u64 old = place_of(x->line, start_of(w, x->line) + x->origin);
     const u64 grain = MAX(w->shape.line / 64, 1u);
-    count(w, x->filler, old, WHY_evictions, 1);
-    count(w, x->filler, old, WHY_used, grain * (u64)__builtin_popcountll(x->used));
+    count(w, x->filler, x->place, WHY_evictions, 1);
+    count(w, x->filler, x->place, WHY_used, grain * (u64)__builtin_popcountll(x->used));
     ++*ledger_row(&w->pairs, x->filler, point);
-    ++*ledger_row(&w->place_pairs, old, place);
+    ++*ledger_row(&w->place_pairs, x->place, place);
 }
 
 void why_put(struct why *w, const struct why_touch *t, u64 line, u64 old)
 {
     struct why_cache *c = cache_of(w, t->core);
     const u32 point = point_of(w, t);
-    const u64 wanted = wanted_of(w, t, line);
+    const u32 place = place_in(w, t, line);
     if (old)
-        evict(w, line_of(c, old), point, place_of(line, wanted));
+        evict(w, line_of(c, old), point, place);
     struct why_line *x = line_of(c, line);
     x->filler = point;
-    x->origin = (u32)(wanted - start_of(w, line));
+    x->place = place;
     x->used = 0;
     x->flags &= ~(u32)LINE_taken;
 }

@@ -3,7 +3,10 @@
  * evicted, and who evicts whose. docs/man/gait-cache.1 says what is what.
  *
  * It is told what happens in the level's cache (of each core its own, if it is private), in the order of the program. Each line that was
- * ever asked for is remembered, with who brought it in; those that a fully associative cache would have are in a list, the latest first. */
+ * ever asked for is remembered, with who brought it in; those that a fully associative cache would have are in a list, the latest first.
+ *
+ * Blocks come and go, so what data a touch comes to is found out when it does, and kept as the number of a place. Of some data little is known then; such
+ * bytes are places of their own, and named when all is over. */
 #ifndef WHY_H
 #define WHY_H
 
@@ -12,6 +15,7 @@
 #include "analyze/shape.h"
 #include "analyze/spots.h"
 #include "analyze/tally.h"
+#include "analyze/touches.h"
 
 /* What is counted: in all, of each reference point and of each place. */
 enum why_count {
@@ -24,6 +28,14 @@ enum why_count {
     WHY_evictions, /* of lines that it had brought in */
     WHY_used,      /* bytes of these */
     WHY_COUNTS
+};
+
+/* Places: 0 is none, or all that did not fit; a variable's is its number + 1; or it is one of the unnamed. */
+#define PLACE_UNNAMED 0x80000000u
+struct unnamed {
+    u32 process;
+    u64 address;
+    u32 number; /* of the variable, from why_end() on */
 };
 
 enum point_kind { POINT_read, POINT_write, POINT_fetch };
@@ -44,6 +56,9 @@ struct why_point {
     u64 pc;
     enum point_kind kind;
     u64 lowest, highest; /* first bytes that it touched */
+    u32 data;            /* the place of these, the first; of those without a name, the first and the latest */
+    u32 unnamed[2];
+    bool has_several; /* and they are of others too */
     struct why_walk walk;
     u64 count[WHY_COUNTS];
 };
@@ -52,7 +67,7 @@ struct why_line {
     u64 line;         /* with its owner; see cache.h */
     u64 used;         /* bytes of it since it came in last, as sharing.h has them */
     u32 filler;       /* the point that brought it in */
-    u32 origin;       /* the byte of it that was wanted then */
+    u32 place;        /* what was wanted then */
     u32 newer, older; /* in the list */
     u32 flags;
 };
@@ -77,6 +92,11 @@ struct why {
     struct ledger pairs;          /* of points: whose line was evicted, and by whom */
     struct ledger places;         /* counts by place */
     struct ledger place_pairs;
+    VEC(struct unnamed) unnamed;
+    struct ledger unnamed_numbers; /* + 1 */
+    struct variable_part *part;    /* of the memory whose touches are being taken, */
+    const struct touch *now;       /* up to this one, */
+    u64 refs;                      /* before which there are so many references in the list */
     u64 total[WHY_COUNTS];
 };
 
@@ -90,6 +110,19 @@ struct why_touch {
 
 void why_init(struct why *w, const struct shape *s, u32 cache);
 void why_fini(struct why *w);
+/* A list of touches of a memory follows, among which are all its references. */
+void why_begin(struct why *w, struct variable_part *p, const struct touch *list);
+/* What is told from here on is of this touch. */
+static inline void why_reach(struct why *w, const struct touch *x)
+{
+    for (; w->now < x; w->now++)
+        w->refs += !(w->now->id & TOUCH_CODE);
+    variables_until(w->part, w->refs);
+}
+/* No more will come of the memory. */
+void why_end(struct why *w, u32 process, struct variable_part *p);
+/* The variable of a place, but of none, at the end. */
+u32 why_variable(const struct why *w, u32 place);
 /* The cache was asked for a line, with its owner, and had it or not; whether a miss brings it in. */
 void why_ask(struct why *w, const struct why_touch *t, u64 line, bool hit, bool brings);
 /* A line was put in, for which another had to go, or 0. */
@@ -118,7 +151,7 @@ union cell *point_cells(enum by by, const struct point_row *x, struct result *r,
 /* What could be done about misses, as a table. */
 void advice_tell(const struct why *w, const struct point_rows *x, struct result *r);
 
-void why_tell(struct why *w, enum by by, struct sources *s, struct result *r);
+void why_tell(struct why *w, enum by by, struct variables *v, struct sources *s, struct result *r);
 
 static inline u64 why_misses(const u64 *count)
 {

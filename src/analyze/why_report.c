@@ -10,23 +10,6 @@
 static const char *const kind_words[] = {
     [POINT_read] = "read", [POINT_write] = "write", [POINT_fetch] = "fetch"};
 
-/* -- Variables ---------------------------------------------------------------------------------- */
-
-enum { NAME_ROOM = 128 };
-
-/* The names of what lies in from .. to - 1 of a process, as far as there is room: variables that files have symbols for; else the file, or
- * what memory it is. All names of data come from here. */
-static const char *name_of(struct sources *s, u32 process, u64 from, u64 to, char text[NAME_ROOM])
-{
-    const char *name;
-    size_t n = 0;
-    for (u64 end;
-         n < NAME_ROOM && from < to && (name = sources_variable(s, process, from, to, &end));
-         from = end)
-        n += (size_t)snprintf(text + n, NAME_ROOM - n, "%s%s", n ? " " : "", name);
-    return n ? text : sources_region(s, process, from);
-}
-
 /* -- Points ------------------------------------------------------------------------------------- */
 
 struct point_key {
@@ -56,36 +39,40 @@ static void add_counts(u64 *to, const u64 *from)
         to[i] += from[i];
 }
 
-/* A point's data has one name if its first and its last byte have. */
-static const char *data_of(const struct why_point *p, struct sources *s, struct result *r)
+/* A point's data has one name if all of it has. */
+static const char *data_of(const struct why *w, const struct why_point *p, struct variables *v)
 {
-    char first[NAME_ROOM], last[NAME_ROOM];
-    if (p->lowest > p->highest) /* it was never asked for anything itself */
-        return "nothing";
-    const char *x = name_of(s, p->process, p->lowest, p->lowest + 1, first),
-               *y = name_of(s, p->process, p->highest, p->highest + 1, last);
-    return strcmp(x, y) ? "several" : result_text(r, x);
+    const u32 places[] = {p->data, p->unnamed[0], p->unnamed[1]};
+    const char *name = NULL;
+    bool has_several = p->has_several;
+    for (u32 i = 0; i < ARRAY_LEN(places) && !has_several; i++) {
+        const char *x = places[i] ? variables_name(v, why_variable(w, places[i])).text : name;
+        has_several = name && strcmp(name, x);
+        name = x;
+    }
+    if (has_several)
+        return "several";
+    return name ? name : "nothing"; /* it was never asked for anything itself */
 }
 
-static struct point_key key_of(const struct why *w, u32 point, enum by by, struct sources *s,
-                               struct result *r)
+static struct point_key key_of(const struct why *w, u32 point, enum by by, struct variables *v, struct sources *s)
 {
     const struct why_point *p = &w->points.v[point];
     struct point_key k = {.point = point, .by = by, .row = {.kind = "others", .data = "others"}};
     if (point)
         k.row = (struct point_row){.place = sources_find(s, p->process, p->pc),
                                    .kind = kind_words[p->kind],
-                                   .data = data_of(p, s, r)};
+                                   .data = data_of(w, p, v)};
     add_counts(k.row.count, p->count);
     return k;
 }
 
-static void make_rows(const struct why *w, enum by by, struct sources *s, struct result *r,
+static void make_rows(const struct why *w, enum by by, struct variables *v, struct sources *s,
                       struct point_rows *to)
 {
     VEC(struct point_key) keys = {0};
     for (u32 i = 0; i < w->points.n; i++)
-        vec_push(&keys, key_of(w, i, by, s, r));
+        vec_push(&keys, key_of(w, i, by, v, s));
     qsort(keys.v, keys.n, sizeof *keys.v, by_key);
     vec_reach(&to->of, w->points.n);
     for (size_t i = 0; i < keys.n; i++) {
@@ -163,7 +150,7 @@ static union cell *count_cells(const struct why *w, const u64 *n, union cell *c)
     return c;
 }
 
-static void add_total(const struct why *w, struct result *r)
+static void add_total(const struct why *w, const struct variables *v, struct result *r)
 {
     struct table *t = result_table(r, TABLE_facts, "why", "why it misses");
     const u64 *n = w->total, misses = why_misses(n);
@@ -180,6 +167,8 @@ static void add_total(const struct why *w, struct result *r)
     fact_count(t, "evictions", "lines that were evicted", n[WHY_evictions]);
     fact_percent(t, "use", "  of whose bytes were used", n[WHY_used],
                  n[WHY_evictions] * w->shape.line);
+    if (variables_trouble(v))
+        fact_text(t, "missing", "not known", variables_trouble(v));
 }
 
 /* -- Tables of points --------------------------------------------------------------------------- */
@@ -187,7 +176,7 @@ static void add_total(const struct why *w, struct result *r)
 union cell *point_cells(enum by by, const struct point_row *x, struct result *r, union cell *c)
 {
     (c++)->text = x->kind;
-    (c++)->text = x->data;
+    (c++)->text = result_text(r, x->data);
     return by_cells(by, &x->place, r, c);
 }
 
@@ -267,46 +256,52 @@ static void add_evictors(const struct why *w, const struct point_rows *x, enum b
 /* -- Tables of variables ------------------------------------------------------------------------ */
 
 /* What data has the same name. */
-struct variable {
+struct data_row {
     const char *name;
     u64 count[WHY_COUNTS];
 };
-struct variables {
-    VEC(struct variable) v;
-    u32 process, latest; /* the variable that the bytes start .. end - 1 are of */
-    u64 start, end;
+struct data_rows {
+    VEC(struct data_row) rows;
+    VEC(u32) of; /* by number of a variable + 1, as far as it was touched: its row; 0: all that did not fit */
 };
 
-/* The number of a name, which is among few. */
-static u32 variable_of(struct variables *x, const char *name, struct result *r)
+struct named {
+    const char *name;
+    u32 number;
+};
+
+static int by_name(const void *a, const void *b)
 {
-    for (u32 i = 0; i < x->v.n; i++)
-        if (!strcmp(x->v.v[i].name, name))
-            return i;
-    vec_push(&x->v, ((struct variable){.name = result_text(r, name)}));
-    return (u32)x->v.n - 1;
+    const struct named *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
-/* Neighbours often follow each other, and a variable has many. */
-static u32 variable_at(struct variables *x, const struct ledger *l, u64 key, struct sources *s,
-                       struct result *r)
+/* Variables of the same name are one row. */
+static void make_data_rows(const struct why *w, struct variables *v, struct data_rows *to)
 {
-    char room[NAME_ROOM];
-    const u64 place = ledger_place(l, key), from = place & PLACE_ADDRESS,
-              to = from + (1ull << l->shift);
-    const u32 process = (u32)(place >> PLACE_SHIFT) - 1;
-    if (process == x->process && from >= x->start && to <= x->end)
-        return x->latest;
-    x->latest = variable_of(x, name_of(s, process, from, to, room), r);
-    x->process = process;
-    x->start = from;
-    x->end = to;
-    sources_variable(s, process, from, from + 1, &x->end);
-    return x->latest;
+    VEC(struct named) names = {0};
+    for (size_t i = 0; i < ledger_rows(&w->places); i++) {
+        const u32 number = why_variable(w, (u32)ledger_at(&w->places, i)[0]);
+        vec_push(&names, ((struct named){variables_name(v, number).text, number}));
+    }
+    if (names.n)
+        qsort(names.v, names.n, sizeof *names.v, by_name);
+    vec_push(&to->rows, (struct data_row){.name = "others"});
+    vec_reach(&to->of, variables_count(v));
+    for (size_t i = 0; i < names.n; i++) {
+        if (strcmp(to->rows.v[to->rows.n - 1].name, names.v[i].name) || to->rows.n == 1)
+            vec_push(&to->rows, (struct data_row){.name = names.v[i].name});
+        to->of.v[names.v[i].number + 1] = (u32)to->rows.n - 1;
+    }
+    vec_fini(&names);
 }
 
-static void add_variables(const struct why *w, struct variables *x, struct sources *s,
-                          struct result *r)
+static u32 data_row_of(const struct why *w, const struct data_rows *x, u64 place)
+{
+    return place ? x->of.v[why_variable(w, (u32)place) + 1] : 0;
+}
+
+static void add_variables(const struct why *w, struct data_rows *x, struct result *r)
 {
     struct heavies order = {0};
     struct table *t = result_table(r, TABLE_rows, "variables", "variables");
@@ -314,23 +309,21 @@ static void add_variables(const struct why *w, struct variables *x, struct sourc
     table_add_column(t, CELL_text, "variable", NULL);
     for (size_t i = 0; i < ledger_rows(&w->places); i++) {
         const u64 *n = ledger_at(&w->places, i);
-        const u32 which = variable_at(x, &w->places, n[0], s, r);
-        add_counts(x->v.v[which].count, n + 2);
+        add_counts(x->rows.v[data_row_of(w, x, n[0])].count, n + 2);
     }
-    for (u32 i = 0; i < x->v.n; i++)
-        vec_push(&order.v, ((struct heavy){.weight = why_misses(x->v.v[i].count),
-                                           .of = x->v.v[i].count[WHY_hits],
+    for (u32 i = 1; i < x->rows.n; i++)
+        vec_push(&order.v, ((struct heavy){.weight = why_misses(x->rows.v[i].count),
+                                           .of = x->rows.v[i].count[WHY_hits],
                                            .a = i}));
     sort(&order);
     for (size_t i = 0; i < order.v.n; i++) {
-        const struct variable *v = &x->v.v[order.v.v[i].a];
-        count_cells(w, v->count, table_cells(t))->text = v->name;
+        const struct data_row *row = &x->rows.v[order.v.v[i].a];
+        count_cells(w, row->count, table_cells(t))->text = result_text(r, row->name);
     }
     vec_fini(&order.v);
 }
 
-static void add_variable_evictors(const struct why *w, struct variables *x, struct sources *s,
-                                  struct result *r)
+static void add_variable_evictors(const struct why *w, const struct data_rows *x, struct result *r)
 {
     struct ledger sums = {.counts = 1, .limit = SIZE_MAX};
     struct heavies order = {0};
@@ -342,31 +335,32 @@ static void add_variable_evictors(const struct why *w, struct variables *x, stru
     table_add_column(t, CELL_text, "by_variable", NULL);
     for (size_t i = 0; i < ledger_rows(&w->place_pairs); i++) {
         const u64 *n = ledger_at(&w->place_pairs, i);
-        const u32 old = variable_at(x, &w->place_pairs, n[0], s, r),
-                  by = variable_at(x, &w->place_pairs, n[1], s, r);
-        *ledger_row(&sums, old, by) += n[2];
+        *ledger_row(&sums, data_row_of(w, x, n[0]), data_row_of(w, x, n[1])) += n[2];
     }
     sort_pairs(&sums, &order);
     for (size_t i = 0; i < order.v.n; i++) {
         const struct heavy *h = &order.v.v[i];
-        table_row(t, h->weight, percent(h->weight, h->of), x->v.v[h->a].name, x->v.v[h->b].name);
+        table_row(t, h->weight, percent(h->weight, h->of), result_text(r, x->rows.v[h->a].name),
+                  result_text(r, x->rows.v[h->b].name));
     }
     vec_fini(&order.v);
     ledger_fini(&sums);
 }
 
-void why_tell(struct why *w, enum by by, struct sources *s, struct result *r)
+void why_tell(struct why *w, enum by by, struct variables *v, struct sources *s, struct result *r)
 {
     struct point_rows points = {.by = by};
-    struct variables variables = {0};
-    add_total(w, r);
-    make_rows(w, by, s, r, &points);
+    struct data_rows data = {0};
+    add_total(w, v, r);
+    make_rows(w, by, v, s, &points);
     add_points(w, &points, by, r);
     add_evictors(w, &points, by, r);
-    add_variables(w, &variables, s, r);
-    add_variable_evictors(w, &variables, s, r);
+    make_data_rows(w, v, &data);
+    add_variables(w, &data, r);
+    add_variable_evictors(w, &data, r);
     advice_tell(w, &points, r);
     vec_fini(&points.rows);
     vec_fini(&points.of);
-    vec_fini(&variables.v);
+    vec_fini(&data.rows);
+    vec_fini(&data.of);
 }

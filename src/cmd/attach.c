@@ -1,63 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 /* gait attach: record a process that runs already, for a while, and leave it as it was. */
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/select.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { OPT_FOR = 256, OPT_EVENTS };
+enum { OPT_EVENTS = 256, OPT_STATS, OPT_WATCH };
 static const struct option options[] = {
-    {"pid", required_argument, NULL, 'p'},
+    ATTACH_OPTIONS,
     {"output", required_argument, NULL, 'o'},
-    {"for", required_argument, NULL, OPT_FOR},
     {"events", required_argument, NULL, OPT_EVENTS},
+    CHOICE_OPTIONS,
+    {"watch", required_argument, NULL, OPT_WATCH},
+    {"stats", no_argument, NULL, OPT_STATS},
     {0},
 };
 
 static const char *const events_names[] = {
     [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
 
-/* Seconds, as a number with an optional s. */
-static double read_seconds(const char *s)
-{
-    char *end;
-    double x = strtod(s, &end);
-    if (end == s || (*end && !(end[0] == 's' && !end[1])) || !(x > 0))
-        die_usage("attach: --for wants a number of seconds, not %s", s);
-    return x;
-}
+static const char *const watch_names[] = {"none", "alloc"};
 
 int cmd_attach(int argc, char **argv)
 {
     static char path[64];
     struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
+    struct attach_options a = {0};
     struct run_result r;
     struct err e;
+    struct choices choices;
+    choices_init(&choices, argv[0]);
+    bool stats = false;
     for (int c; (c = next_option(argc, argv, "+p:o:", options)) != -1;) {
-        switch (c) {
-        case 'p':
-            o.attach = (pid_t)option_number(argv[0], "pid", "the number of a process", optarg);
-            break;
-        case 'o':
+        if (attach_option(&a, argv[0], c) || choices_option(&choices, c))
+            continue;
+        if (c == 'o')
             o.output = optarg;
-            break;
-        case OPT_FOR:
-            o.seconds = read_seconds(optarg);
-            break;
-        default:
+        else if (c == OPT_STATS)
+            stats = true;
+        else if (c == OPT_WATCH)
+            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
+        else
             o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));
-        }
     }
-    if (o.attach <= 0)
+    attach_into(&a, argv[0], &o);
+    if (!o.attach)
         die_usage("attach: no process was given; name it with -p PID");
     if (optind < argc)
         die_usage("attach: %s is one argument too many", argv[optind]);
     snprintf(path, sizeof path, "%d.gait", o.attach);
     if (!o.output)
         o.output = path;
-    if (host_run(&o, &r, &e))
+    choices_apply(&choices, &o);
+    int failed = host_run(&o, &r, &e);
+    if (stats && r.ran)
+        print_run_stats(&r);
+    if (failed)
         die("%s", e.text);
     report_run(&o, &r);
+    choices_fini(&choices);
     return 0;
 }

@@ -29,6 +29,8 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 const char *only_argument(int argc, char **argv, const char *what);
 /* The number that an option was given; `what` says what it is for. */
 u64 option_number(const char *command, const char *option, const char *what, const char *s);
+/* The time that an option was given, in seconds: a number, with s or ms behind it or nothing. */
+double option_seconds(const char *command, const char *option, const char *s);
 /* Which of the words an option was given. */
 u32 option_word(const char *option, const char *given, const char *const *words, u32 n);
 

@@ -194,7 +194,7 @@ static void print_tree(const struct contents *c)
             break;
         i = down - 1;
         const struct trace_process *p = &t->processes.v[i];
-        depth[i] = depth[p->from] + (p->how != TRACE_BY_exec);
+        depth[i] = depth[p->from] + (p->how != TRACE_BY_exec && p->how != TRACE_BY_again);
     }
     free(child);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gait record: run a program from the code cache and write its trace. */
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/select.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_STATS };
+enum { OPT_EVENTS = 256, OPT_SINK, OPT_OVERFLOW, OPT_FOLLOW, OPT_WATCH, OPT_STATS };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"events", required_argument, NULL, OPT_EVENTS},
@@ -15,6 +15,8 @@ static const struct option options[] = {
     {"overflow", required_argument, NULL, OPT_OVERFLOW},
     {"stats", no_argument, NULL, OPT_STATS},
     {"follow", required_argument, NULL, OPT_FOLLOW},
+    CHOICE_OPTIONS,
+    {"watch", required_argument, NULL, OPT_WATCH},
     {0},
 };
 
@@ -25,6 +27,7 @@ static const char *const sink_names[] = {
 
 static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
 static const char *const follow_names[] = {"no", "yes"};
+static const char *const watch_names[] = {"none", "alloc"};
 
 /* PROG.gait in the current directory. */
 static const char *default_output(const char *program)
@@ -35,57 +38,17 @@ static const char *default_output(const char *program)
     return path;
 }
 
-static void print_stats(const struct run_result *r)
-{
-    const struct run_stats *s = &r->stats;
-    const struct {
-        const char *name;
-        u64 value;
-    } rows[] = {
-        {"processes", s->processes},
-        {"threads", s->threads},
-        {"untraced tasks", s->untraced},
-        {"native steps", s->stepped},
-        {"units", s->units},
-        {"hot units", s->hot},
-        {"  dropped", s->dropped},
-        {"  found changed", s->changed},
-        {"  translated ahead", s->ahead},
-        {"flushes of the cache", s->flushes},
-        {"instructions in units", s->insns},
-        {"app code bytes", s->app_bytes},
-        {"cache bytes", s->cache_bytes},
-        {"links", s->links},
-        {"doors", s->doors},
-        {"requests", s->requests},
-        {"gates", s->gates},
-        {"indirect misses", s->indirect_misses},
-        {"return misses", s->return_misses},
-        {"system calls", s->syscalls},
-        {"buffers", s->buffers},
-        {"waits for a buffer", s->buffer_waits},
-        {"record bytes", s->record_bytes},
-        {"buffers dropped", s->lost_buffers},
-        {"bytes dropped", s->lost_bytes},
-        {"records", r->counts.records},
-        {"instructions", r->counts.instructions},
-        {"loads", r->counts.loads},
-        {"stores", r->counts.stores},
-        {"modifies", r->counts.modifies},
-    };
-    fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n%-24s %14.3f\n", "seconds", s->seconds,
-            "  program, user", s->user_seconds, "  program, system", s->system_seconds);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
-}
-
 int cmd_record(int argc, char **argv)
 {
     struct run_options o = {.events = EVENTS_memory, .sink = SINK_file, .follow = true};
     struct run_result r;
     struct err e;
     bool stats = false;
+    struct choices choices;
+    choices_init(&choices, argv[0]);
     for (int c; (c = next_option(argc, argv, "+o:", options)) != -1;) {
+        if (choices_option(&choices, c))
+            continue;
         switch (c) {
         case 'o':
             o.output = optarg;
@@ -102,6 +65,9 @@ int cmd_record(int argc, char **argv)
         case OPT_FOLLOW:
             o.follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
             break;
+        case OPT_WATCH:
+            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
+            break;
         case OPT_STATS:
             stats = true;
             break;
@@ -112,11 +78,14 @@ int cmd_record(int argc, char **argv)
     o.argv = argv + optind;
     if (!o.output)
         o.output = default_output(o.argv[0]);
+    choices_apply(&choices, &o);
     int failed = host_run(&o, &r, &e);
     if (stats && r.ran)
-        print_stats(&r);
+        print_run_stats(&r);
     if (failed)
         die("%s", e.text);
     report_run(&o, &r);
-    return end_like(r.status);
+    bool any = choices_report(&choices);
+    choices_fini(&choices);
+    return any ? end_like(r.status) : 1;
 }

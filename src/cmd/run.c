@@ -3,10 +3,83 @@
 #include "cmd/run.h"
 #include "cmd/cmd.h"
 
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+bool attach_option(struct attach_options *a, const char *command, int c)
+{
+    switch (c) {
+    case 'p':
+        a->pid = (pid_t)MIN(option_number(command, "pid", "the number of a process", optarg),
+                            (u64)INT_MAX);
+        return true;
+    case OPT_LEAVE:
+        a->leave = option_seconds(command, "leave", optarg);
+        return true;
+    }
+    return false;
+}
+
+void attach_into(const struct attach_options *a, const char *command, struct run_options *o)
+{
+    if (a->leave > 0 && !a->pid)
+        die_usage("%s: --leave is for a process that is attached to; name it with -p PID", command);
+    o->attach = a->pid;
+    o->leave = a->leave;
+}
+
+void print_run_stats(const struct run_result *r)
+{
+    const struct run_stats *s = &r->stats;
+    const struct {
+        const char *name;
+        u64 value;
+    } rows[] = {
+        {"processes", s->processes},
+        {"threads", s->threads},
+        {"untraced tasks", s->untraced},
+        {"native steps", s->stepped},
+        {"units", s->units},
+        {"hot units", s->hot},
+        {"  dropped", s->dropped},
+        {"  found changed", s->changed},
+        {"  translated ahead", s->ahead},
+        {"flushes of the cache", s->flushes},
+        {"instructions in units", s->insns},
+        {"app code bytes", s->app_bytes},
+        {"cache bytes", s->cache_bytes},
+        {"links", s->links},
+        {"doors", s->doors},
+        {"requests", s->requests},
+        {"gates", s->gates},
+        {"indirect misses", s->indirect_misses},
+        {"return misses", s->return_misses},
+        {"system calls", s->syscalls},
+        {"buffers", s->buffers},
+        {"waits for a buffer", s->buffer_waits},
+        {"record bytes", s->record_bytes},
+        {"buffers dropped", s->lost_buffers},
+        {"bytes dropped", s->lost_bytes},
+        {"records", r->counts.records},
+        {"instructions", r->counts.instructions},
+        {"loads", r->counts.loads},
+        {"stores", r->counts.stores},
+        {"modifies", r->counts.modifies},
+    };
+    fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n%-24s %14.3f\n", "seconds", s->seconds,
+            "  program, user", s->user_seconds, "  program, system", s->system_seconds);
+    if (s->windows) {
+        fprintf(stderr, "%-24s %14llu\n", "windows", (unsigned long long)s->windows);
+        fprintf(stderr, "%-24s %14.3f\n%-24s %14.3f\n", "ms of pause, attaching",
+                s->attach_pause * 1e3, "ms of pause, leaving", s->leave_pause * 1e3);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        fprintf(stderr, "%-24s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
+}
 
 void report_run(const struct run_options *o, const struct run_result *r)
 {

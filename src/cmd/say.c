@@ -112,6 +112,16 @@ u64 option_number(const char *command, const char *option, const char *what, con
     return n;
 }
 
+double option_seconds(const char *command, const char *option, const char *s)
+{
+    char *end;
+    double x = strtod(s, &end);
+    bool is_plain = end != s && (!*end || !strcmp(end, "s")), is_ms = end != s && !strcmp(end, "ms");
+    if ((!is_plain && !is_ms) || !(x > 0) || x > 1e9)
+        die_usage("%s: --%s wants a time, such as 2s or 50ms, not %s", command, option, s);
+    return is_ms ? x / 1000 : x;
+}
+
 u32 option_word(const char *option, const char *given, const char *const *words, u32 n)
 {
     char list[128] = "";

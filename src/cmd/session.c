@@ -2,7 +2,6 @@
 /* Events from wherever they are, through a pipeline. */
 #include "cmd/session.h"
 #include "analyze/replay.h"
-#include "cmd/run.h"
 #include "report/report.h"
 #include "tool/live.h"
 
@@ -22,6 +21,7 @@ void session_init(struct session *s, const char *command)
                           .follow = true,
                           .results = stdout,
                           .print = report_text};
+    choices_init(&s->choices, command);
 }
 
 size_t session_top(const struct session *s)
@@ -61,7 +61,7 @@ bool session_option(struct session *s, int c)
             die_usage("%s: --jobs is between 1 and %d", s->command, WORKERS);
         return true;
     }
-    return false;
+    return attach_option(&s->attach, s->command, c) || choices_option(&s->choices, c);
 }
 
 static void print_stats(const struct session *s)
@@ -106,18 +106,21 @@ static int end(struct session *s, int (*show)(struct session *s))
     return status;
 }
 
-/* A trace that is written besides is as gait record writes it, whatever the analyses want. */
+/* A trace that is written besides is as gait record writes it, whatever the analyses want; but it has what is watched for them. */
 static struct run_options options_of(const struct session *s, char **argv)
 {
     struct run_options o = {.argv = argv, .events = EVENTS_control, .follow = s->follow};
-    for (u32 i = 0; i < s->n; i++)
+    for (u32 i = 0; i < s->n; i++) {
         if (s->analyses[i]->wants_memory)
             o.events = EVENTS_memory;
+        o.watch |= s->analyses[i]->wants_watch;
+    }
     if (s->output) {
         o.events = EVENTS_memory;
         o.sink = SINK_file;
         o.output = s->output;
     }
+    attach_into(&s->attach, s->command, &o);
     return o;
 }
 
@@ -125,6 +128,7 @@ static struct run_options options_of(const struct session *s, char **argv)
 static int run_program(struct session *s, char **argv, int (*show)(struct session *s))
 {
     struct run_options o = options_of(s, argv);
+    choices_apply(&s->choices, &o);
     struct live live = {.pipeline = s->pipeline};
     struct run_result result;
     struct err e;
@@ -132,13 +136,18 @@ static int run_program(struct session *s, char **argv, int (*show)(struct sessio
     if (!result.ran)
         die("%s", e.text);
     report_run(&o, &result);
+    bool any = choices_report(&s->choices);
     s->modules = live.modules.v;
     s->n_modules = live.modules.n;
     int status = end(s, show);
     live_fini(&live);
+    if (s->stats && o.attach)
+        print_run_stats(&result);
     if (failed)
         die("%s", e.text);
-    return status ? status : end_like(result.status);
+    if (status || !any)
+        return 1;
+    return o.attach ? 0 : end_like(result.status);
 }
 
 static int read_trace(struct session *s, const char *path, int (*show)(struct session *s))
@@ -158,14 +167,20 @@ static int read_trace(struct session *s, const char *path, int (*show)(struct se
 int session_run(struct session *s, int argc, char **argv, int (*show)(struct session *s))
 {
     struct err e;
-    bool live = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--");
-    const char *path = live ? NULL : only_argument(argc, argv, "TRACE, or -- PROGRAM");
+    bool runs = optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--"),
+         live = runs || s->attach.pid;
+    if (s->attach.pid && optind < argc)
+        die_usage("%s: process %d is attached to, and %s is one thing more", s->command,
+                  s->attach.pid, argv[optind]);
+    const char *path = live ? NULL : only_argument(argc, argv, "TRACE, -p PID or -- PROGRAM");
     if (path && s->output)
         die_usage("%s: -o is for the trace of a program, and %s is not run", s->command, path);
     s->pipeline = pipeline_new(s->analyses, s->studies, s->n, s->workers, &e);
     if (!s->pipeline)
         die_usage("%s: %s", s->command, e.text);
-    int status = live ? run_program(s, argv + optind, show) : read_trace(s, path, show);
+    int status =
+        live ? run_program(s, runs ? argv + optind : NULL, show) : read_trace(s, path, show);
     pipeline_free(s->pipeline);
+    choices_fini(&s->choices);
     return status;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands that look at events have in common: a trace, or a program that is run; how many threads; how results are shown. */
+/* What commands that look at events have in common: a trace, a program that is run, or a process that runs already; how many threads; how results are shown. */
 #ifndef SESSION_H
 #define SESSION_H
 
 #include "analyze/pipeline.h"
 #include "cmd/cmd.h"
+#include "cmd/select.h"
 
 #include <stdio.h>
 
@@ -17,8 +18,10 @@ struct session {
     u32 n;
     u32 workers;
     bool follow, stats;
+    struct attach_options attach;
     FILE *results;      /* where what was found goes */
     const char *output; /* where a program's trace is to go besides; NULL: nowhere */
+    struct choices choices; /* what of the program is looked at */
     size_t top; /* 0: not given */
     void (*print)(FILE *f, const struct result *r, size_t top);
     struct pipeline *pipeline;
@@ -29,11 +32,12 @@ struct session {
 /* Options that all have; their own values begin at OPT_OWN. */
 enum { OPT_TOP = 256, OPT_JSON, OPT_CSV, OPT_STATS, OPT_FOLLOW, OPT_RESULTS, OPT_OWN };
 #define SESSION_OPTIONS                                                                       \
+    ATTACH_OPTIONS,                                                                           \
     {"top", required_argument, NULL, OPT_TOP}, {"json", no_argument, NULL, OPT_JSON},         \
         {"csv", no_argument, NULL, OPT_CSV}, {"stats", no_argument, NULL, OPT_STATS},         \
         {"follow", required_argument, NULL, OPT_FOLLOW}, {"jobs", required_argument, NULL, 'j'},  \
-        {"output", required_argument, NULL, 'o'}, {"results", required_argument, NULL, OPT_RESULTS}
-#define SESSION_SHORTS "+j:o:"
+        {"output", required_argument, NULL, 'o'}, {"results", required_argument, NULL, OPT_RESULTS}, CHOICE_OPTIONS
+#define SESSION_SHORTS "+j:o:p:"
 
 void session_init(struct session *s, const char *command);
 /* Is it one of these? */

@@ -75,8 +75,8 @@ int cmd_tool(int argc, char **argv)
     o.results = s.results;
     if (optind < argc && !strcmp(argv[optind], "--"))
         optind++;
-    if (optind >= argc)
-        die_usage("tool: no TRACE, and no -- PROGRAM was given");
+    if (optind >= argc && !s.attach.pid)
+        die_usage("tool: no TRACE, no -p PID and no -- PROGRAM was given");
     if (runner_start(&runner, &o, &e))
         die("%s", e.text);
     s.analyses[0] = &runner_analysis;

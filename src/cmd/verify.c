@@ -98,6 +98,13 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
     case RECORD_lost: /* anything may follow */
         *p = (struct past){.rsp = p->rsp, .rsp_known = p->rsp_known};
         return NULL;
+    case RECORD_resumed: /* so here, but for the stack pointer */
+    case RECORD_entered:
+        *p = (struct past){.rsp = walk_slot(w, i, 0), .rsp_known = true};
+        return NULL;
+    case RECORD_paused:
+    case RECORD_mark:
+        return NULL;
     case RECORD_partial:
         return partial_fault(w, i, p);
     case RECORD_signal:

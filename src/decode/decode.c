@@ -271,7 +271,7 @@ static int take_guest_record(struct decoder *d, u32 id, u32 n, const u8 *slots, 
     };
     if (n != lengths[id] && lengths[id] != RECORD_ANY_SLOTS)
         return err_set(e, "a record of number %u has %u slots instead of %u", id, n, lengths[id]);
-    if (id == RECORD_state)
+    if (record_is_state(id))
         d->carried = (struct carried){
             .rsp = slot(slots, 0), .fs = slot(slots, 1), .gs = slot(slots, 2), .known = true};
     return 0;

@@ -204,7 +204,7 @@ static inline u64 rsp_after(const struct pack_exit *x, u64 rsp, u64 in_slot)
 static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
 {
     p->dropping = false;
-    if (id == RECORD_state) {
+    if (record_is_state(id)) {
         p->rsp = slot(slots, 0);
         p->fs = slot(slots, 1);
         p->gs = slot(slots, 2);
@@ -213,7 +213,8 @@ static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
         column_put_plain(&p->shared, &p->lengths, n);
         p->head.instructions += n ? partial_of(slot(slots, 0)).insns : 0;
     } else {
-        p->head.last = slot(slots, n - 1); /* the time stamp is always the last */
+        u64 time = slot(slots, n - 1); /* always the last; 0 where there was none to be had */
+        p->head.last = time ? time : p->head.last;
     }
     if (!p->head.records)
         p->head.began = p->head.last;

@@ -86,6 +86,13 @@ struct trace_module {
     char *path;
 };
 
+/* Modules of a process, of which there may be more the next time: those from number `from` on, at most `room` of them; how many. Their texts stay as long
+ * as the process does. */
+struct trace_mapped {
+    void *ctx;
+    size_t (*read)(void *ctx, size_t from, struct trace_module *to, size_t room);
+};
+
 struct trace_thread {
     u32 number; /* as in the chunks of its records */
     u32 process;

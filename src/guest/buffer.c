@@ -21,17 +21,28 @@ static u64 fs_base(void)
     return v;
 }
 
-void put_state(struct thread *t)
+static void put_what_is_known(struct thread *t, u32 id)
 {
     u64 slot[RECORD_state_slots] = {t->regs[RSP], fs_base(), t->app_gs, time_stamp(t)};
-    if (records(t))
-        put_record(t, RECORD_state, RECORD_state_slots, slot);
+    put_record(t, id, RECORD_state_slots, slot);
+}
+_Static_assert(RECORD_resumed_slots == RECORD_state_slots, "one says what the other does");
+
+void put_state(struct thread *t)
+{
+    if (tells(t))
+        put_what_is_known(t, RECORD_state);
+}
+
+void put_resumed(struct thread *t)
+{
+    put_what_is_known(t, RECORD_resumed);
 }
 
 void put_syscall(struct thread *t, u64 nr)
 {
     u64 slot[RECORD_syscall_slots] = {nr, t->result, time_stamp(t)};
-    if (records(t))
+    if (tells(t))
         put_record(t, RECORD_syscall, RECORD_syscall_slots, slot);
 }
 
@@ -39,7 +50,7 @@ void put_stepped(struct thread *t, u64 pc, u64 next)
 {
     u64 slot[RECORD_stepped_slots] = {pc, next, time_stamp(t)};
     __atomic_fetch_add(&control(t)->stepped, 1, __ATOMIC_RELAXED);
-    if (records(t))
+    if (tells(t))
         put_record(t, RECORD_stepped, RECORD_stepped_slots, slot);
 }
 
@@ -154,12 +165,21 @@ bool buffer_is_full(const struct thread *t)
     return t->ptr > buffer_limit(t);
 }
 
-/* A signal may arrive at any moment, and closes the gates: look for it after they are open. */
+bool buffer_would_wait(const struct thread *t)
+{
+    return !window_is_open(control(t), 1);
+}
+
+/* A signal may arrive at any moment, and closes the gates: look for it after they are open. So may the host, when the window opens or
+ * closes, or a period begins. */
 void set_limit(struct thread *t)
 {
-    store_relaxed(&t->limit, buffer_limit(t));
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (load_relaxed(&t->pending) || t->traced)
+    u64 limit = t->quiet && t->is_spent ? ~0ull : buffer_limit(t), step = budget_step(t);
+    if (step < limit - MIN(t->ptr, limit))
+        limit = t->ptr + step;
+    __atomic_store_n(&t->limit, limit, __ATOMIC_SEQ_CST);
+    if (load_relaxed(&t->pending) || t->traced || load_relaxed(&control(t)->open) != t->was_open ||
+        budget_has_changed(t))
         store_relaxed(&t->limit, 0);
 }
 
@@ -169,7 +189,7 @@ bool new_buffer(struct thread *t)
         if (!wait_for_buffer(t))
             return false;
         t->ptr = buffer_start(t, t->buffer);
-        put_state(t);
+        put_what_is_known(t, RECORD_state);
     }
     set_limit(t);
     return true;
@@ -186,7 +206,7 @@ static void drop_records(struct thread *t)
     for (u64 *p = (u64 *)(uintptr_t)start; (u64)(uintptr_t)p < t->ptr; p++)
         *p = 0;
     t->ptr = start;
-    put_state(t);
+    put_what_is_known(t, RECORD_state);
     put_record(t, RECORD_lost, RECORD_lost_slots, slot);
     set_limit(t);
 }

@@ -267,7 +267,10 @@ static enum call end_of_thread(struct thread *t)
 enum call before_syscall(struct thread *t)
 {
     t->n_syscalls++;
+    if (control(t)->attached)
+        t->call_began = time_stamp(t);
     store_relaxed(&t->calling, 1);
+    budget_stop(t);
     if (seccomp_forbids(t))
         kernel(__NR_tgkill, t->pid, t->tid, SIGKILL_, 0);
     switch (t->regs[RAX]) {
@@ -399,6 +402,8 @@ void after_syscall(struct thread *t)
 {
     u64 nr = t->regs[RAX];
     store_relaxed(&t->calling, 0);
+    budget_begin(t);
+    t->interrupted = 0;
     if (makes_task(nr))
         finish_task(t);
     if (is_exec(nr))

@@ -20,6 +20,7 @@ guest_head:
     .long guest_landing - guest_head
     .long guest_syscall - guest_head
     .long guest_stale - guest_head
+    .long guest_tell - guest_head
     .long call_returned - guest_head
     .long guest_remote - guest_head
     .size guest_head, . - guest_head
@@ -101,6 +102,13 @@ guest_stale:
     mov %r11, %gs:T_REASON
     save
     call on_stale
+    jmp resume
+
+/* At a mark of the program or a trigger; r11 = its struct gate. */
+guest_tell:
+    mov %r11, %gs:T_REASON
+    save
+    call on_tell
     jmp resume
 
 /* A segment base may have changed; r11 = exit id. */

@@ -79,11 +79,69 @@ static bool goes_on_with_call(const struct thread *t)
     return t->regs[RAX] == __NR_restart_syscall && !copy_in(&insn, t->pc, 2) && insn == 0x050f;
 }
 
-/* The host has closed all gates, so that everybody comes by here. Who waits in a system call is led out by the host. */
+/* The host has closed all gates, so that everybody comes by here. Who waits in a system call is led out by the host; a signal is delivered
+ * first. */
 static void leave_if_told(struct thread *t)
 {
-    if (load_relaxed(&control(t)->leaving) && !goes_on_with_call(t))
+    if (load_relaxed(&control(t)->leaving) && !t->pending && !goes_on_with_call(t))
         leave_for_native(t, NATIVE_told);
+}
+
+/* -- Versions ---------------------------------------------------------------------------------- */
+
+/* Where code decides, that of a quiet thread does so itself: here it can only be silenced. */
+static bool should_be_quiet(const struct thread *t)
+{
+    const struct control *c = control(t);
+    if (!t->armed)
+        return true;
+    switch (c->selection) {
+    case SELECT_places:
+        return t->quiet;
+    case SELECT_scopes:
+        return t->entered == ENTERED_NONE;
+    default:
+        return false;
+    }
+}
+
+static void look_around(struct thread *t)
+{
+    t->was_open = load_relaxed(&control(t)->open);
+    t->armed = t->was_open && !budget_is_spent(t);
+    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
+        budget_give_up(t);
+        t->armed = false;
+    }
+}
+
+/* The version of a thread that begins at t->pc. */
+static void choose_version(struct thread *t)
+{
+    t->deadline = NO_DEADLINE;
+    look_around(t);
+    t->quiet = control(t)->selection == SELECT_places;
+    t->quiet = should_be_quiet(t);
+    budget_begin(t);
+}
+
+/* The host has opened or closed the window, or the budget is spent, or there is another. True if the thread changed its version:
+ * t->resume is of the other one. */
+static bool follow_window(struct thread *t)
+{
+    look_around(t);
+    u32 quiet = should_be_quiet(t);
+    if (quiet == t->quiet) {
+        if (t->deadline == NO_DEADLINE)
+            budget_begin(t);
+        return false;
+    }
+    t->quiet = quiet;
+    if (!quiet) {
+        put_resumed(t);
+        budget_begin(t);
+    }
+    return true;
 }
 
 void on_start(struct thread *t)
@@ -92,10 +150,17 @@ void on_start(struct thread *t)
         signal_begin_attached(t);
     else
         signal_begin_process(t);
+    choose_version(t);
     if (!new_buffer(t))
         leave_for_native(t, NATIVE_host_gone);
     release_signals(t);
     go_on(t);
+}
+
+/* t->pc, in the version that the thread runs. */
+static u64 key(const struct thread *t)
+{
+    return t->quiet ? t->pc | PC_QUIET : t->pc;
 }
 
 static u64 exit_target(const struct thread *t)
@@ -106,10 +171,42 @@ static u64 exit_target(const struct thread *t)
 
 #define VSYSCALL_PAGE 0xffffffffff600000ull
 
+/* Does a thread that is here for another reason, and only then looks at its budget, change its version? */
+static bool changes_version(struct thread *t)
+{
+    if (control(t)->policy != POLICY_tc || !control(t)->budget || !follow_window(t))
+        return false;
+    set_limit(t);
+    go_on(t);
+    return true;
+}
+
 void on_exit(struct thread *t)
 {
     t->pc = exit_target(t);
+    if (changes_version(t))
+        return;
     go_to(t, ask(t, REQ_follow_exit, t->reason));
+}
+
+/* A new buffer for one that is full; false if there is no host any more. */
+static bool make_room(struct thread *t)
+{
+    if (!buffer_is_full(t) || (control(t)->budget && t->is_spent))
+        return true;
+    if (!control(t)->budget || !buffer_would_wait(t))
+        return swap_buffer(t);
+    budget_give_up(t);
+    return true;
+}
+
+/* Recording units move the pointer, so that it is above the limit at the next gate; quiet ones do not. */
+static void stop_at_next_gate(struct thread *t, const struct gate *g)
+{
+    if (g->inner == g->entry)
+        return;
+    t->resume = t->reason + (u64)(s64)g->inner;
+    store_relaxed(&t->limit, 0);
 }
 
 void on_gate(struct thread *t)
@@ -118,20 +215,77 @@ void on_gate(struct thread *t)
     t->n_gates++;
     t->pc = g->pc;
     t->resume = t->reason + (u64)(s64)g->entry;
-    if (buffer_is_full(t) && !swap_buffer(t))
+    if (!make_room(t))
         leave_for_native(t, NATIVE_host_gone);
     if (t->pending)
         deliver(t);
     leave_if_told(t);
     if (runs_by_steps(t))
         step_native(t);
+    bool changed = follow_window(t);
     set_limit(t);
+    if (changed)
+        go_on(t);
+    else if (t->quiet && control(t)->budget && control(t)->policy == POLICY_tv)
+        stop_at_next_gate(t, g);
+}
+
+/* The window opens or closes for all threads. */
+static void set_window(struct thread *t, u32 open)
+{
+    struct control *c = control(t);
+    u8 *block = wire(t) + WIRE_THREAD_OFF;
+    __atomic_store_n(&c->open, open, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++, block += WIRE_THREAD_SIZE)
+        __atomic_store_n(&((struct thread *)(void *)block)->limit, 0, __ATOMIC_SEQ_CST);
+}
+
+static void pass_mark(struct thread *t, u32 number)
+{
+    u64 slot[RECORD_mark_slots] = {number, time_stamp(t)};
+    if (control(t)->by_marks && (number == MARK_start || number == MARK_stop))
+        set_window(t, number == MARK_start);
+    else if (tells(t))
+        put_record(t, RECORD_mark, RECORD_mark_slots, slot);
+}
+
+static void pull_trigger(struct thread *t)
+{
+    struct control *c = control(t);
+    u32 left = load_relaxed(&c->countdown);
+    while (left && !__atomic_compare_exchange_n(&c->countdown, &left, left - 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        ;
+    if (left == 1)
+        set_window(t, 1);
+}
+
+/* Each is told once, whichever version it is in. */
+void on_tell(struct thread *t)
+{
+    const struct gate *g = (const struct gate *)(uintptr_t)t->reason;
+    u64 bytes = 0;
+    t->pc = g->pc;
+    t->resume = t->reason + (u64)(s64)g->inner;
+    bool is_told = t->told == t->pc;
+    t->told = 0;
+    if (is_told)
+        return;
+    if (!copy_in(&bytes, t->pc, sizeof bytes) && mark_is(bytes))
+        pass_mark(t, (u32)(bytes >> 32) - MARK_MAGIC);
+    else
+        pull_trigger(t);
+    bool changed = follow_window(t);
+    set_limit(t);
+    if (!changed)
+        return;
+    t->told = t->pc;
+    go_on(t);
 }
 
 void on_stale(struct thread *t)
 {
     t->pc = ((const struct gate *)(uintptr_t)t->reason)->pc;
-    go_to(t, ask_range(t, REQ_code_changed, t->pc, t->regs[RSP]));
+    go_to(t, ask_range(t, REQ_code_changed, key(t), t->regs[RSP]));
 }
 
 /* Find t->pc in the index, without the host. */
@@ -140,9 +294,10 @@ static const struct index_entry *find(const struct thread *t)
     const struct index_entry *v =
         (const struct index_entry *)(const void *)(wire(t) + WIRE_INDEX_OFF);
     u32 mask = (1u << WIRE_INDEX_LOG2) - 1;
-    for (u32 i = index_hash(t->pc);; i = (i + 1) & mask) {
+    u64 wanted = key(t);
+    for (u32 i = index_hash(wanted);; i = (i + 1) & mask) {
         u64 pc = load_acquire(&v[i].pc);
-        if (!pc || pc == t->pc)
+        if (!pc || pc == wanted)
             return pc ? &v[i] : 0;
     }
 }
@@ -182,7 +337,7 @@ void go_on(struct thread *t)
     const struct index_entry *x = epoch & 1 ? 0 : find(t);
     u32 entry = x ? load_relaxed(&x->entry) : 0;
     if (!entry) {
-        go_to(t, ask(t, REQ_translate_pc, t->pc));
+        go_to(t, ask(t, REQ_translate_pc, key(t)));
         return;
     }
     t->resume = in_cache(t, entry);
@@ -220,7 +375,8 @@ static bool fill_entry(struct thread *t, bool is_return)
     u32 entry = load_relaxed(&x->entry), door = load_relaxed(is_return ? &x->landing : &x->door);
     if (!entry || !door)
         return false;
-    u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0));
+    u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0) +
+                                   (t->quiet ? WIRE_JUMP_PAIR : 0));
     store_relaxed(&jump[t->pc & t->jump_mask], in_cache(t, door));
     t->resume = in_cache(t, entry);
     return true;
@@ -239,10 +395,12 @@ void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
     t->pc = t->target;
+    if (changes_version(t))
+        return;
     if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
     else if (!look_up(t, false))
-        go_to(t, ask(t, REQ_translate_pc, t->pc));
+        go_to(t, ask(t, REQ_translate_pc, key(t)));
 }
 
 void on_landing(struct thread *t)
@@ -251,6 +409,8 @@ void on_landing(struct thread *t)
     t->pc = t->target;
     /* The return slot holds a cache address: put back what the program has there. */
     *(u64 *)(uintptr_t)(t->regs[RSP] - 8) = t->pc;
+    if (changes_version(t))
+        return;
     if (!look_up(t, true))
-        go_to(t, ask(t, REQ_translate_return, t->pc));
+        go_to(t, ask(t, REQ_translate_return, key(t)));
 }

@@ -75,9 +75,16 @@ static inline bool host_is_gone(const struct thread *t)
     return load_relaxed(&control(t)->host_life) & FUTEX_OWNER_DIED;
 }
 
+/* Are there records at all, and so a record pointer? */
 static inline bool records(const struct thread *t)
 {
     return control(t)->events != EVENTS_none;
+}
+
+/* Is what this thread does now to be recorded? */
+static inline bool tells(const struct thread *t)
+{
+    return records(t) && !t->quiet;
 }
 
 static inline bool failed(const struct thread *t)
@@ -90,6 +97,8 @@ static inline bool failed(const struct thread *t)
 /* Gates leave room for a unit and a few of these, so no check is needed. */
 void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
 void put_state(struct thread *t);
+/* The same for a thread that was quiet. */
+void put_resumed(struct thread *t);
 /* One instruction ran natively; a state record must follow. */
 void put_stepped(struct thread *t, u64 pc, u64 next);
 void put_syscall(struct thread *t, u64 nr);
@@ -100,8 +109,24 @@ void publish_left_buffer(struct thread *t);
 bool new_buffer(struct thread *t);
 bool swap_buffer(struct thread *t);
 bool buffer_is_full(const struct thread *t);
+/* Would the thread have to wait for an empty one? */
+bool buffer_would_wait(const struct thread *t);
 /* Open the gates up to the end of the buffer, unless a signal waits at them. */
 void set_limit(struct thread *t);
+
+/* -- budget.c: how long a thread may record ----------------------------------------------------- */
+
+/* Is it over for this period? Looks at the clock. */
+bool budget_is_spent(struct thread *t);
+/* Let it be over: somebody else is too slow. */
+void budget_give_up(struct thread *t);
+/* Start the clock of a thread that records, and stop it. */
+void budget_begin(struct thread *t);
+void budget_stop(struct thread *t);
+/* After how many bytes of records to look again; NO_STEP: never. Has a period begun meanwhile? */
+#define NO_STEP (~0ull)
+u64 budget_step(struct thread *t);
+bool budget_has_changed(const struct thread *t);
 
 /* -- guest.c: requests and ways on ----------------------------------------------------------- */
 

@@ -231,7 +231,7 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     x->xextent = t->xextent;
     for (u32 i = 0; i < 4; i++)
         x->selectors[i] = t->selectors[i];
-    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = 0;
+    x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = x->parked = x->interrupted = 0;
     x->room = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;
@@ -596,7 +596,7 @@ static _Noreturn void enter_handler(struct thread *t, const struct action *act, 
 {
     u64 slot[RECORD_signal_slots] = {sig, act->handler, t->pc, time_stamp(t)};
     u64 mask = in_force | act->mask | (act->flags & SA_NODEFER_ ? 0 : SIG_BIT(sig));
-    if (records(t))
+    if (tells(t))
         put_record(t, RECORD_signal, RECORD_signal_slots, slot);
     if (t->stack.flags & SS_AUTODISARM_) {
         t->stack.sp = t->stack.size = 0;
@@ -654,6 +654,19 @@ static void hand_back(const struct arrived *a, const struct action *act)
     send_again(a);
 }
 
+/* A signal comes before a system call begins again that attaching has interrupted: the call ends as the kernel would have ended it, and
+ * only then the handler runs. */
+static void end_interrupted(struct thread *t, const struct action *a)
+{
+    enum { RESTART_SYS = 512, RESTART_NOINTR = 513 };
+    u32 why = t->interrupted;
+    t->interrupted = 0;
+    if (!why || why == RESTART_NOINTR || (why == RESTART_SYS && a->flags & SA_RESTART_))
+        return;
+    t->pc += 2;
+    t->regs[RAX] = (u64)-4; /* EINTR */
+}
+
 /* Deliver one of the pending signals at t->pc. Returns if none was to be delivered after all. */
 void deliver(struct thread *t)
 {
@@ -678,6 +691,7 @@ void deliver(struct thread *t)
         }
         struct action act = use_action(sighand(t), a.sig);
         if (is_function(&act) && !blocked) {
+            end_interrupted(t, &act);
             if (put_frame(t, &act, &a, mask, &frame))
                 enter_handler(t, &act, a.sig, frame, in_force);
             if (a.sig == SIGSEGV_)
@@ -732,7 +746,7 @@ _Noreturn void signal_return(struct thread *t)
     t->stack.size = c.stack.flags & SS_DISABLE_ ? 0 : c.stack.size;
     t->stack.flags = c.stack.flags;
     u64 slot[RECORD_sigreturn_slots] = {t->pc, time_stamp(t)};
-    if (records(t))
+    if (tells(t))
         put_record(t, RECORD_sigreturn, RECORD_sigreturn_slots, slot);
     put_state(t);
     enter(t, c.mask, c.r.fpstate);
@@ -745,7 +759,7 @@ static void put_partial(struct thread *t)
 {
     u64 slot[RECORD_ANY_SLOTS];
     u32 n = t->partial.slots;
-    if (!records(t) || n + PARTIAL_EXTRA_SLOTS > RECORD_ANY_SLOTS)
+    if (!tells(t) || n + PARTIAL_EXTRA_SLOTS > RECORD_ANY_SLOTS)
         return;
     const u8 *p = (const u8 *)(uintptr_t)t->ptr;
     slot[0] = t->partial.unit | (u64)t->partial.insns << 32 | (u64)t->partial.refs << 48;
@@ -847,6 +861,21 @@ static void leave_actions(struct thread *t)
     t->left = 1;
 }
 
+/* Told to leave, all threads do so at once, by the host's hand: none of them sees our handlers. A child of vfork, for which another waits,
+ * and one of fork that has no pages yet leave by themselves. Back if there is no host any more. */
+static void park(struct thread *t, u64 mask)
+{
+    if (!load_relaxed(&control(t)->leaving) || t->made != TASK_thread)
+        return;
+    if (!t->stack.size)
+        t->stack.flags = SS_DISABLE_; /* or the kernel refuses it, and keeps ours */
+    kernel(__NR_sigaltstack, (u64)(uintptr_t)&t->stack, 0, 0, 0);
+    t->task_mask = mask;
+    store_release(&t->parked, 1);
+    while (!host_is_gone(t))
+        futex_wait(&t->parked, 1);
+}
+
 /* Everything at once, so that no signal finds one half of the thread native and the other not: its mask,
  * alternate stack, vector state and registers. Signals that wait are sent again, and arrive there. */
 _Noreturn void signal_go_native(struct thread *t)
@@ -860,9 +889,11 @@ _Noreturn void signal_go_native(struct thread *t)
         mask = t->mask;
     for (; t->pending; t->pending &= t->pending - 1)
         send_again(&t->arrived[__builtin_ctz(t->pending)]);
+    mask = (mask & ~RESERVED) | t->blocked;
+    park(t, mask);
     leave_actions(t);
     put_xstate(t, xstate);
-    fill_context(t, &nothing, (mask & ~RESERVED) | t->blocked, xstate, &c);
+    fill_context(t, &nothing, mask, xstate, &c);
     if (!c.stack.size)
         c.stack.flags = SS_DISABLE_; /* or the kernel refuses it, and keeps ours */
     enter_native(&c, t->app_gs);

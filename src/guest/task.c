@@ -91,6 +91,14 @@ static u64 prepare_block(struct thread *t, u64 flags)
     x->inside = x->looking = 0;
     x->self = t->self + ((u64)x->block - (u64)t->block) * WIRE_THREAD_SIZE;
     x->app_gs = t->app_gs;
+    x->quiet = t->quiet;
+    x->armed = t->armed;
+    x->was_open = t->was_open;
+    x->deadline = NO_DEADLINE;
+    x->used = 0;
+    x->is_spent = t->is_spent;
+    x->period = t->period;
+    x->entered = t->entered != ENTERED_NONE && x->made == TASK_thread ? ENTERED_ALWAYS : t->entered;
     x->jump_mask = t->jump_mask;
     x->no_clock = t->no_clock;
     x->req_state = REQ_IDLE;

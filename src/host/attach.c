@@ -4,13 +4,16 @@
  * In: all its threads are stopped wherever they are; each gets a block with its registers, and goes on in the guest. A system call
  * that our stop has interrupted begins again there: nobody is told EINTR because of us.
  *
- * Out: the gates are closed, and threads that come to one leave for native code, as they do when gait dies. Those that wait in a system
- * call come to no gate for long: they are stopped and put back into the program's own code here, before that call. When all are out,
- * the shared pages are unmapped, and nothing of ours is left. */
+ * Out: the gates are closed, and threads that come to one wait there. Those that wait in a system call come to no gate for long. All are
+ * stopped where they wait and put back into the program's own code; when all are, the program gets its handlers back, the shared pages
+ * are unmapped, and all go on together: none of them ever meets anything of ours. */
 #include "host/process.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +22,17 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
-enum { LEAVE_TRIES = 2000, LEAVE_US = 500, GRACE = 10 /* tries before those that wait are looked at */ };
+enum {
+    LEAVE_TRIES = 50000,
+    LEAVE_US = 100,
+    GRACE = 10 /* tries before those that wait are looked at */
+};
+enum {
+    STOP_TRIES = 10000,
+    STOP_US = 100 /* how long a thread may take to stop: a second at least */
+};
 
 /* A thread that we have stopped. */
 struct stopped {
@@ -30,96 +42,106 @@ struct stopped {
 };
 struct stops {
     VEC(struct stopped) v;
+    double since; /* when the first was to stop; 0: none yet */
 };
 
 /* -- System calls that were interrupted ---------------------------------------------------------- */
 
 enum { RESTART_SYS = 512, RESTART_NOINTR, RESTART_NOHAND, RESTART_BLOCK = 516 };
 
-/* Calls that say EINTR have done nothing, these excepted. */
-static bool is_lost_by_eintr(u64 nr)
-{
-    return nr == SYS_close || nr == SYS_connect;
-}
-
-/* Put a thread that waits in a system call before it. False if it does not wait. */
-static bool restart(struct user_regs_struct *r)
+/* The kernel's word for why the system call that the thread waits in is over; 0 if it does not wait. What says EINTR has done nothing, but
+ * for close. */
+static u32 interruption(const struct user_regs_struct *r)
 {
     s64 nr = (s64)r->orig_rax, result = (s64)r->rax;
     if (nr < 0)
-        return false;
-    r->orig_rax = (unsigned long)-1;
+        return 0;
     if (result == -RESTART_SYS || result == -RESTART_NOINTR || result == -RESTART_NOHAND ||
-        (result == -EINTR && !is_lost_by_eintr((u64)nr)))
-        r->rax = (u64)nr;
-    else if (result == -RESTART_BLOCK)
-        r->rax = SYS_restart_syscall;
-    else
-        return false;
-    r->rip -= 2;
-    return true;
+        result == -RESTART_BLOCK)
+        return (u32)-result;
+    return result == -EINTR && nr != SYS_close ? EINTR : 0;
+}
+
+/* Put a thread that waits in a system call before it. */
+static void restart(struct user_regs_struct *r)
+{
+    u32 why = interruption(r);
+    if (why) {
+        r->rax = why == RESTART_BLOCK ? SYS_restart_syscall : r->orig_rax;
+        r->rip -= 2;
+    }
+    r->orig_rax = (unsigned long)-1;
 }
 
 /* -- Asking the kernel ---------------------------------------------------------------------------- */
 
-/* What the kernel tells of a task under this name; false if it tells nothing. */
-static bool read_status(pid_t pid, const char *name, char *value, size_t room)
-{
-    char path[64], line[256];
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof line, f))
-        if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':') {
-            snprintf(value, room, "%s", line + strlen(name) + 1 + strspn(line + strlen(name) + 1, " \t"));
-            value[strcspn(value, "\n")] = 0;
-            found = true;
-        }
-    if (f)
-        fclose(f);
-    return found;
-}
-
 static bool has_ended(pid_t tid)
 {
     char state[64];
-    return !read_status(tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X';
+    return !pids_status(tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X';
+}
+
+static u64 status_number(pid_t tid, const char *name, int base)
+{
+    char value[64];
+    return pids_status(tid, name, value, sizeof value) ? strtoull(value, NULL, base) : 0;
+}
+
+/* Will it take a signal when it goes on? One for the whole process the kernel gives to the first thread, if it can. */
+static bool has_signal(const struct process *p, const struct stopped *s)
+{
+    u64 pending = status_number(s->tid, "SigPnd", 16);
+    if (s->tid == p->pid)
+        pending |= status_number(s->tid, "ShdPnd", 16);
+    return pending & ~s->mask;
 }
 
 /* -- Stopping ----------------------------------------------------------------------------------- */
 
-/* Wait until it is stopped for us alone; a signal on its way is let through before. False if it has ended. */
-static bool wait_for_stop(pid_t tid)
+/* Wait until it is stopped for us alone; a signal on its way is let through before. 1, 0 if it has ended, -1 if it does not stop in time. */
+static int wait_for_stop(pid_t tid, u32 tries)
 {
-    for (int status;;) {
-        if (waitpid(tid, &status, __WALL) < 0) {
-            if (errno == EINTR)
-                continue;
-            return false;
+    u32 i = 0;
+    for (int status; i < tries; i++) {
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got < 0 && errno != EINTR)
+            return 0;
+        if (got <= 0) {
+            if (i + 1 < tries)
+                usleep(i ? STOP_US : 0);
+            continue;
         }
         if (!WIFSTOPPED(status))
-            return false;
+            return 0;
         if (status >> 16 == PTRACE_EVENT_STOP)
-            return true;
+            return 1;
         ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
     }
+    errno = EBUSY;
+    return -1;
 }
 
-/* Seize and stop one thread: 1, 0 if it has ended, -1 if it may not be. */
-static int stop_thread(pid_t tid, struct stopped *s)
+/* Make a thread stop: 1, 0 if it has ended, -1 if it may not be. */
+static int interrupt(pid_t tid)
 {
-    *s = (struct stopped){.tid = tid};
-    if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
+    if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0) {
         int why = errno;
         bool gone = why == ESRCH || has_ended(tid); /* one that ends just now may not be traced */
         errno = why;
         return gone ? 0 : -1;
     }
-    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !wait_for_stop(tid) ||
-        ptrace(PTRACE_GETREGS, tid, 0, &s->regs) < 0 ||
-        ptrace(PTRACE_GETSIGMASK, tid, sizeof s->mask, &s->mask) < 0)
+    return ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0;
+}
+
+/* Wait until it has, and look at it. */
+static int look_at_stop(pid_t tid, struct stopped *s, u32 tries)
+{
+    *s = (struct stopped){.tid = tid};
+    int got = wait_for_stop(tid, tries);
+    if (got == 1 && (ptrace(PTRACE_GETREGS, tid, 0, &s->regs) < 0 ||
+                     ptrace(PTRACE_GETSIGMASK, tid, sizeof s->mask, &s->mask) < 0))
         return 0;
-    return 1;
+    return got;
 }
 
 static bool is_stopped(const struct stops *s, pid_t tid)
@@ -130,98 +152,191 @@ static bool is_stopped(const struct stops *s, pid_t tid)
     return false;
 }
 
-/* Stop those threads that are not yet; how many there were, or -1. */
-static int stop_more(pid_t pid, struct stops *s)
+/* Tell those threads to stop that are not yet among the stopped; false with an errno if one may not be. */
+static bool interrupt_more(pid_t pid, const struct stops *s, struct pids *told)
 {
     char path[64];
-    int more = 0;
+    int got = 0;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *d = opendir(path);
-    for (struct dirent *x; d && (x = readdir(d));) {
-        struct stopped t;
+    for (struct dirent *x; d && got >= 0 && (x = readdir(d));) {
         pid_t tid = (pid_t)atoi(x->d_name);
         if (tid <= 0 || is_stopped(s, tid))
             continue;
-        int got = stop_thread(tid, &t);
-        if (got < 0) {
-            closedir(d);
-            return -1;
-        }
-        if (got)
-            vec_push(&s->v, t);
-        more += got;
+        got = interrupt(tid);
+        if (got > 0)
+            vec_push(told, tid);
     }
+    int why = errno;
     if (d)
         closedir(d);
-    return more;
+    errno = why;
+    return got >= 0;
+}
+
+/* Stop those threads that are not yet; how many there were, or -1 with an errno. */
+static int stop_more(pid_t pid, struct stops *s, u32 tries)
+{
+    struct pids told = {0};
+    int more = 0, why = 0;
+    if (!s->since)
+        s->since = monotonic();
+    if (!interrupt_more(pid, s, &told))
+        why = errno;
+    for (size_t i = 0; i < told.n; i++) {
+        struct stopped t;
+        int got = look_at_stop(told.v[i], &t, tries);
+        if (got < 0)
+            why = errno;
+        if (got > 0)
+            vec_push(&s->v, t);
+        more += got > 0;
+    }
+    vec_fini(&told);
+    errno = why;
+    return why ? -1 : more;
 }
 
 /* Let a thread go on as it was. What the kernel does not begin again by itself, we do: it would say EINTR because of us. */
-static void let_go(struct stopped *s)
+static void let_go(struct process *p, struct stopped *s)
 {
-    if ((s64)s->regs.rax == -EINTR && restart(&s->regs))
-        ptrace(PTRACE_SETREGS, s->tid, 0, &s->regs);
-    ptrace(PTRACE_DETACH, s->tid, 0, 0);
+    if (interruption(&s->regs) != EINTR || has_signal(p, s)) {
+        ptrace(PTRACE_DETACH, s->tid, 0, 0);
+        return;
+    }
+    restart(&s->regs);
+    waits_note(p, s->tid, &s->regs, monotonic());
+    waits_let_go(p, s->tid, &s->regs);
 }
 
-static void let_all_go(struct stops *s)
+/* Those first that need nothing else. */
+static void let_all_go(struct process *p, struct stops *s)
 {
-    for (size_t i = 0; i < s->v.n; i++)
-        let_go(&s->v.v[i]);
+    for (u32 eintr = 0; eintr < 2; eintr++)
+        for (size_t i = 0; i < s->v.n; i++)
+            if ((interruption(&s->v.v[i].regs) == EINTR) == eintr)
+                let_go(p, &s->v.v[i]);
     vec_fini(&s->v);
 }
 
 /* A thread may make another while we stop the rest. An errno if one may not be stopped, or there is none. */
-static int stop_all(pid_t pid, struct stops *s)
+static int stop_all(struct process *p, struct stops *s, u32 tries)
 {
     int more;
-    while ((more = stop_more(pid, s)) > 0)
+    while ((more = stop_more(p->pid, s, tries)) > 0)
         ;
     if (more == 0 && s->v.n)
         return 0;
     int why = more < 0 ? errno : ESRCH;
-    let_all_go(s);
+    let_all_go(p, s);
     return why;
+}
+
+/* While threads stand still, nobody is to come before us; if we may. Threads that we make meanwhile are like any other. */
+static void hurry(bool yes)
+{
+    static struct sched_param own;
+    static int own_policy;
+    if (yes) {
+        own_policy = sched_getscheduler(0);
+        sched_getparam(0, &own);
+        sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK,
+                           &(struct sched_param){.sched_priority = 1});
+    } else {
+        sched_setscheduler(0, own_policy, &own);
+    }
+}
+
+static void note_pause(double *worst, double since)
+{
+    *worst = MAX(*worst, monotonic() - since);
 }
 
 /* -- Refusing ------------------------------------------------------------------------------------ */
 
-static int refuse(pid_t pid, const char *why, struct err *e)
+#define REFUSE(e, pid, ...) refuse(e, pid, (char[256]){0}, 256, __VA_ARGS__)
+
+__attribute__((format(printf, 5, 6))) static int refuse(struct err *e, pid_t pid, char *why,
+                                                        size_t room, const char *format, ...)
 {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, room, format, list);
+    va_end(list);
     return err_set(e, "cannot attach to process %d: %s", pid, why);
 }
 
 /* What can be seen before anything is stopped. */
 static int check_process(pid_t pid, struct err *e)
 {
-    char value[64], why[128];
-    if (!read_status(pid, "State", value, sizeof value))
-        return refuse(pid, "there is none of this number", e);
+    char value[64], name[64] = "";
+    if (!pids_status(pid, "State", value, sizeof value))
+        return REFUSE(e, pid, "there is none of this number");
     if (value[0] == 'Z' || value[0] == 'X')
-        return refuse(pid, "it has ended, and only waits for its parent to notice", e);
-    if (!read_status(pid, "VmSize", value, sizeof value))
-        return refuse(pid, "it is a thread of the kernel, and has no program", e);
-    if (read_status(pid, "Tgid", value, sizeof value) && atoi(value) != pid) {
-        snprintf(why, sizeof why, "it is a thread of process %d; attach to that", atoi(value));
-        return refuse(pid, why, e);
+        return REFUSE(e, pid, "it has ended, and only waits for its parent to notice");
+    if (value[0] == 'T')
+        return REFUSE(e, pid, "it is stopped; let it go on first, with `kill -CONT %d`", pid);
+    if (!pids_status(pid, "VmSize", value, sizeof value))
+        return REFUSE(e, pid, "it is a thread of the kernel, and has no program");
+    pid_t group = (pid_t)status_number(pid, "Tgid", 10),
+          tracer = (pid_t)status_number(pid, "TracerPid", 10);
+    if (pid == getpid() || group == getpid())
+        return REFUSE(e, pid, "it is gait itself");
+    if (group != pid)
+        return REFUSE(e, pid, "it is a thread of process %d; attach to that", group);
+    if (pid == getppid())
+        return REFUSE(
+            e, pid,
+            "it is gait's own parent, which waits for gait; start gait from somewhere else");
+    if (tracer) {
+        pids_status(tracer, "Name", name, sizeof name);
+        return REFUSE(e, pid, "%s (process %d) traces it already; end that first", name, tracer);
     }
-    if (read_status(pid, "TracerPid", value, sizeof value) && atoi(value)) {
-        snprintf(why, sizeof why, "process %d traces it already; end that first", atoi(value));
-        return refuse(pid, why, e);
-    }
-    if (pid == getpid())
-        return refuse(pid, "it is gait itself", e);
+    if (status_number(pid, "Seccomp", 10))
+        return REFUSE(
+            e, pid,
+            "it has a seccomp filter, which might kill it for a system call that gait needs");
     return 0;
+}
+
+static char yama_scope(void)
+{
+    char scope = '0';
+    FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    if (f && fread(&scope, 1, 1, f) != 1)
+        scope = '0';
+    if (f)
+        fclose(f);
+    return scope;
 }
 
 static int refuse_stop(pid_t pid, int why, struct err *e)
 {
+    uid_t owner = (uid_t)status_number(pid, "Uid", 10);
+    char scope = yama_scope();
+    if (why == EBUSY)
+        return REFUSE(e, pid,
+                      "one of its threads is in a system call that nothing interrupts; try again");
+    if (why == ESRCH || has_ended(pid))
+        return REFUSE(e, pid, "it has just ended");
     if (why != EPERM)
-        return refuse(pid, strerror(why), e);
-    return refuse(pid,
-                  "it may not be traced; it must belong to the same user, and the setting kernel.yama.ptrace_scope "
-                  "must be 0, or gait must run as root",
-                  e);
+        return REFUSE(e, pid, "%s", strerror(why));
+    if (owner != geteuid() && geteuid())
+        return REFUSE(e, pid, "it belongs to another user (%u); run gait as that user, or as root",
+                      owner);
+    if (scope == '3')
+        return REFUSE(e, pid,
+                      "the kernel allows nobody to trace anything (kernel.yama.ptrace_scope is 3, "
+                      "until the next boot)");
+    if (scope != '0')
+        return REFUSE(e, pid,
+                      "the kernel allows only parents to trace (kernel.yama.ptrace_scope is %c); "
+                      "allow it with "
+                      "`sysctl kernel.yama.ptrace_scope=0`, or run gait as root",
+                      scope);
+    return REFUSE(e, pid,
+                  "the kernel does not allow to trace it: it has privileges that gait has not, or "
+                  "protects itself; run gait as root");
 }
 
 /* -- In ------------------------------------------------------------------------------------------ */
@@ -236,40 +351,74 @@ static void enter_threads(struct process *p, struct stops *s)
     for (size_t i = 0; i < s->v.n; i++) {
         struct stopped *x = &s->v.v[i];
         struct thread *t = process_thread(p, (u32)i);
+        u32 why = interruption(&x->regs);
         restart(&x->regs);
+        if (why == EINTR)
+            waits_note(p, x->tid, &x->regs, s->since);
         inject_thread(p, (u32)i, (u32)pids_seen(x->tid), &x->regs);
+        t->interrupted = why;
         t->held = 1;
         t->task_mask = x->mask;
         ptrace(PTRACE_SETSIGMASK, x->tid, sizeof all, &all);
     }
+    waits_forget(p->run, false);
     for (size_t i = 0; i < s->v.n; i++)
         inject_enter(p, (u32)i, s->v.v[i].tid, s->v.v[i].regs);
     vec_fini(&s->v);
 }
 
-int attach_begin(struct process *p, struct err *e)
+/* The first window of a run, or another one. */
+static void note_process(struct process *p)
+{
+    struct run *r = p->run;
+    struct trace_process x = {.how = r->result->stats.windows ? TRACE_BY_again : TRACE_BY_command,
+                              .from = r->attached_as};
+    r->attached_as = p->number = tracks_image(r, &x, p->pid);
+    r->result->stats.windows++;
+}
+
+static int enter_process(struct process *p, struct err *e)
 {
     struct stops s = {0};
+    waits_forget(p->run, true);
     if (check_process(p->pid, e))
         return -1;
-    int why = stop_all(p->pid, &s);
+    int why = stop_all(p, &s, STOP_TRIES);
     if (why)
         return refuse_stop(p->pid, why, e);
     if (s.v.n > WIRE_THREADS) {
-        err_set(e, "cannot attach to process %d: it has %zu threads, and at most %d can be traced",
-                p->pid, s.v.n, WIRE_THREADS);
+        REFUSE(e, p->pid, "it has %zu threads, and at most %d can be traced", s.v.n, WIRE_THREADS);
     } else if (start_image_fault(p->pid) == TRACE_UNTRACED_bits) {
-        err_set(e, "cannot attach to process %d: it is a 32-bit program, and gait traces 64-bit ones",
-                p->pid);
+        REFUSE(e, p->pid, "it is a 32-bit program, and gait traces 64-bit ones");
     } else if (inject(p, e) == 0) {
-        struct trace_process x = {.how = TRACE_BY_command};
-        p->number = tracks_image(p->run, &x, p->pid);
+        note_process(p);
         process_begin(p);
+        process_serve(p);
         enter_threads(p, &s);
+        note_pause(&p->run->result->stats.attach_pause, s.since);
         return 0;
     }
-    let_all_go(&s);
+    let_all_go(p, &s);
     return -1;
+}
+
+int attach_begin(struct run *r, struct err *e)
+{
+    struct process *p = process_new(r, r->options->attach);
+    r->root_ended = true; /* it is nobody's child of ours */
+    window_begin(r);
+    hurry(true);
+    int failed = enter_process(p, e);
+    hurry(false);
+    if (failed) {
+        process_free(p);
+        return -1;
+    }
+    if (!r->attached_fd)
+        r->attached_fd = fcntl(p->pid_fd, F_DUPFD_CLOEXEC, 3);
+    r->detached = false;
+    r->result->ran = true;
+    return 0;
 }
 
 /* -- Out ----------------------------------------------------------------------------------------- */
@@ -298,27 +447,40 @@ static void close_gates(struct process *p)
         store_relaxed(&process_thread(p, i)->limit, 0);
 }
 
-/* The program's registers, before the system call that the thread waits in. */
-static void native_registers(const struct process *p, const struct thread *t, u64 rax,
+/* The program's registers at t->pc. After a system call that the thread waits in the kernel has set the others, and sees to the rest. */
+static void native_registers(const struct process *p, const struct thread *t, bool waits,
                              struct user_regs_struct *r)
 {
+    enum { TRAP_FLAG = 0x100 };
     u64 regs[16];
     memcpy(regs, t->regs, sizeof regs);
     if (t->swapped && t->swapped <= 16)
         regs[t->swapped - 1] = t->swapped_value;
-    r->rcx = regs[RCX], r->rdx = regs[RDX], r->rbx = regs[RBX], r->rsp = regs[RSP];
-    r->rbp = regs[RBP], r->rsi = regs[RSI], r->rdi = regs[RDI], r->r8 = regs[R8];
-    r->r9 = regs[R9], r->r10 = regs[R10], r->r12 = regs[R12], r->r13 = regs[R13];
-    r->r14 = regs[R14], r->r15 = regs[R15];
-    r->r11 = p->control->events == EVENTS_none ? t->ptr : t->app_r11;
-    r->rax = rax;
-    r->rip = t->pc - 2;
-    r->eflags = t->flags;
+    r->rdx = regs[RDX], r->rbx = regs[RBX], r->rsp = regs[RSP], r->rbp = regs[RBP];
+    r->rsi = regs[RSI], r->rdi = regs[RDI], r->r8 = regs[R8], r->r9 = regs[R9], r->r10 = regs[R10];
+    r->r12 = regs[R12], r->r13 = regs[R13], r->r14 = regs[R14], r->r15 = regs[R15];
+    r->rcx = t->pc;
+    r->r11 = t->flags;
+    if (!waits) {
+        r->rax = regs[RAX], r->rcx = regs[RCX];
+        r->r11 = p->control->events == EVENTS_none ? t->ptr : t->app_r11;
+        r->orig_rax = (unsigned long)-1;
+        r->cs = t->selectors[0];
+    }
+    r->rip = t->pc;
+    if (!waits &&
+        t->interrupted) { /* it has not come to begin its call again: as if it still waited */
+        r->orig_rax = regs[RAX];
+        r->rax = (u64) - (s64)t->interrupted;
+        r->rip += 2;
+    }
+    r->eflags = t->flags | (t->traced ? TRAP_FLAG : 0);
     r->gs_base = t->app_gs;
 }
 
 /* The stack for signals is the program's again. */
-static int restore_stack(struct process *p, struct stopped *s, const struct thread *t, struct err *e)
+static int restore_stack(struct process *p, struct stopped *s, const struct thread *t,
+                         struct err *e)
 {
     struct remote m = {.pid = s->tid, .mem_fd = p->mem_fd, .at = p->remote};
     u64 at = t->self + offsetof(struct thread, stack);
@@ -330,24 +492,51 @@ static int restore_stack(struct process *p, struct stopped *s, const struct thre
     return remote_end(&m, e);
 }
 
-/* One that waits in a system call. Our handlers stay until all have left: pass_on, in the guest, sees to signals until then. */
-static void lead_out(struct process *p, struct thread *t, struct stopped *s)
+/* When the call that a thread of the guest is in began there. */
+static double call_began(const struct process *p, const struct thread *t)
+{
+    const struct run *r = p->run;
+    double now = monotonic(), hz = (double)(__rdtsc() - r->began_tsc) / (now - r->began);
+    u64 began = load_relaxed(&t->call_began);
+    return began > r->began_tsc ? r->began + (double)(began - r->began_tsc) / hz : now;
+}
+
+/* Where a thread waits in a system call of the program's, it can be led out. If a signal comes just now, that is the guest's. */
+static bool waits_in_call(const struct process *p, const struct thread *t, const struct stopped *s)
+{
+    return s->regs.rip == p->call_returned && interruption(&s->regs) &&
+           !load_relaxed(&t->pending) && !load_relaxed(&t->cloning) && !load_relaxed(&t->execing) &&
+           !has_signal(p, s);
+}
+
+/* A wait with a time limit goes on by the same clock. */
+static void note_wait(struct process *p, const struct thread *t, const struct stopped *s)
+{
+    struct user_regs_struct before = s->regs;
+    restart(&before);
+    if (load_relaxed(&t->n_syscalls) > 1) /* not the one that it was in when it came to us */
+        waits_forget_one(p->run, s->tid);
+    waits_note(p, s->tid, &before, call_began(p, t));
+}
+
+/* It is put back into the program's code, and stays stopped there until all others are. */
+static void lead_out(struct process *p, struct thread *t, struct stopped *s, struct stops *out)
 {
     struct err ignored;
-    struct user_regs_struct r = s->regs;
-    bool waits = r.rip == p->call_returned && restart(&r) && !load_relaxed(&t->pending) &&
-                 !load_relaxed(&t->cloning) && !load_relaxed(&t->execing);
-    if (waits && restore_stack(p, s, t, &ignored) == 0) {
-        u64 mask = s->mask | t->blocked;
-        native_registers(p, t, r.rax, &r);
-        ptrace(PTRACE_SETREGS, s->tid, 0, &r);
-        ptrace(PTRACE_SETSIGMASK, s->tid, sizeof mask, &mask);
-        __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
-        store_release(&t->left, 1);
+    bool parked = load_acquire(&t->parked);
+    if (!parked && (!waits_in_call(p, t, s) || restore_stack(p, s, t, &ignored))) {
         ptrace(PTRACE_DETACH, s->tid, 0, 0);
         return;
     }
-    let_go(s);
+    s->mask = parked ? t->task_mask : s->mask | t->blocked;
+    native_registers(p, t, !parked, &s->regs);
+    ptrace(PTRACE_SETREGS, s->tid, 0, &s->regs);
+    ptrace(PTRACE_SETSIGMASK, s->tid, sizeof s->mask, &s->mask);
+    if (interruption(&s->regs) == EINTR)
+        note_wait(p, t, s);
+    vec_push(&out->v, *s);
+    __atomic_fetch_sub(&p->control->sighand[t->sighand % SIGHANDS].users, 1, __ATOMIC_ACQ_REL);
+    store_release(&t->left, 1);
 }
 
 /* A task as we know it, of one as it knows itself. */
@@ -364,27 +553,61 @@ static pid_t our_tid(const struct process *p, const struct thread *t)
 }
 
 /* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
-static void lead_out_those_that_wait(struct process *p)
+static bool can_be_led_out(const struct thread *t, bool waiting)
+{
+    return !has_left(t) && (load_acquire(&t->parked) ||
+                            (waiting && load_relaxed(&t->calling) && !load_relaxed(&t->cloning)));
+}
+
+/* Threads that were told to stop, by their blocks: their tids. They need not do so at once; in vfork they wait for another. */
+struct told {
+    pid_t tid[WIRE_THREADS];
+};
+
+static void lead_out_who_can(struct process *p, bool waiting, struct told *told, struct stops *out)
 {
     for (u32 i = 0; i < blocks_of(p); i++) {
         struct thread *t = process_thread(p, i);
         struct stopped s;
-        if (!has_left(t) && load_relaxed(&t->calling) && stop_thread(our_tid(p, t), &s) > 0)
-            lead_out(p, t, &s);
+        if (!told->tid[i] && can_be_led_out(t, waiting)) {
+            pid_t tid = our_tid(p, t);
+            if (interrupt(tid) > 0)
+                told->tid[i] = tid;
+            if (!out->since)
+                out->since = monotonic();
+        }
+        int got = told->tid[i] ? look_at_stop(told->tid[i], &s, 1) : -1;
+        if (got >= 0)
+            told->tid[i] = 0;
+        if (got > 0)
+            lead_out(p, t, &s, out);
     }
 }
 
-/* The program's actions, where ours still stand: who leaves last restores them, unless that was done from here. */
+/* Which actions are the process's: not those of a child that shares its memory. */
+static u32 sighand_of(const struct process *p)
+{
+    for (u32 i = 0; i < blocks_of(p); i++)
+        if (load_relaxed(&process_thread(p, i)->in_use) &&
+            load_relaxed(&process_thread(p, i)->made) != TASK_sharer)
+            return load_relaxed(&process_thread(p, i)->sighand) % SIGHANDS;
+    return 0;
+}
+
+/* The program's actions, where ours still stand. */
 static void restore_actions(struct process *p, struct remote *m)
 {
+    u64 actions = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand) +
+                  sighand_of(p) * sizeof(struct sighand) + offsetof(struct sighand, action);
     u64 room = p->base + WIRE_CTL_OFF + offsetof(struct control, scratch);
+    u64 caught = status_number(p->pid, "SigCgt", 16);
     for (u32 sig = 1; sig <= 64; sig++) {
+        if (!(caught >> (sig - 1) & 1))
+            continue;
         REMOTE(m, SYS_rt_sigaction, sig, 0, room, 8);
         u64 handler = p->control->scratch[0], own = p->base + WIRE_GUEST_OFF;
-        u64 action = p->base + WIRE_CTL_OFF + offsetof(struct control, sighand[0].action) +
-                     (sig - 1) * sizeof(struct action);
         if (handler - own < WIRE_GUEST_SIZE)
-            REMOTE(m, SYS_rt_sigaction, sig, action, 0, 8);
+            REMOTE(m, SYS_rt_sigaction, sig, actions + (sig - 1) * sizeof(struct action), 0, 8);
     }
 }
 
@@ -396,12 +619,11 @@ static bool is_in_pages(const struct process *p, u64 pc)
 /* With all threads stopped, none of them in our pages: false if one still is. */
 static bool unmap(struct process *p, struct stops *s)
 {
-    struct remote m = {.pid = p->pid, .mem_fd = p->mem_fd};
+    struct remote m = {.pid = s->v.v[0].tid, .mem_fd = p->mem_fd};
     struct err ignored;
     for (size_t i = 0; i < s->v.n; i++)
         if (is_in_pages(p, s->v.v[i].regs.rip))
             return false;
-    m.pid = s->v.v[0].tid;
     if (remote_begin(&m, &ignored) == 0) {
         restore_actions(p, &m);
         REMOTE(&m, SYS_munmap, p->base, WIRE_SIZE);
@@ -413,22 +635,28 @@ static bool unmap(struct process *p, struct stops *s)
 
 bool attach_end(struct process *p)
 {
+    bool out = false;
     struct stops s = {0};
+    struct told told = {0};
+    hurry(true);
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         close_gates(p);
         usleep(LEAVE_US);
-        if (i % GRACE == GRACE - 1)
-            lead_out_those_that_wait(p);
+        lead_out_who_can(p, i % GRACE == GRACE - 1, &told, &s);
+        follow_look(p->run);
     }
-    bool out = false;
     for (u32 i = 0; i < LEAVE_TRIES && !out && all_have_left(p); i++) {
-        if (stop_all(p->pid, &s))
+        if (stop_all(p, &s, UINT32_MAX)) /* tasks that ran natively, besides */
             break;
         out = unmap(p, &s);
-        let_all_go(&s);
+        let_all_go(p, &s);
+        note_pause(&p->run->result->stats.leave_pause, s.since);
+        s.since = 0;
         if (!out)
             usleep(LEAVE_US);
     }
+    let_all_go(p, &s);
+    hurry(false);
     return out;
 }

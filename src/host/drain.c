@@ -168,6 +168,21 @@ static void give_back(struct process *p, u32 i, u32 used)
     }
 }
 
+/* The references in a buffer, as its exits tell; those of rep instructions count once. */
+static void count_refs(struct process *p, const u8 *data, u32 size)
+{
+    const struct unit_table *t = translator_table(p->translator);
+    size_t units = load_acquire(&t->units.n);
+    u32 exits = units ? t->units.v[units - 1].exit0 + t->units.v[units - 1].n_exits : 0, header;
+    u64 n = 0;
+    for (u32 at = 0; at + RECORD_SLOTS_AT <= size; at += RECORD_SLOTS_AT + 8 * (header & 0xff)) {
+        memcpy(&header, data + at, 4);
+        u32 exit = (header >> RECORD_ID_SHIFT) - FIRST_EXIT_ID;
+        n += exit < exits ? t->exits.v[exit].refs : 0;
+    }
+    __atomic_fetch_add(&p->run->refs, n, __ATOMIC_RELAXED);
+}
+
 /* Take the next buffer from the ring; false if none is published. */
 static bool drain_one(struct drain *d)
 {
@@ -189,6 +204,8 @@ static bool drain_one(struct drain *d)
         err_set(&d->decode_error, "a thread wrote beyond the end of its buffer");
     }
     struct owner owner = owner_of(p, i);
+    if (p->run->options->max_refs)
+        count_refs(p, buffer(p, i), used);
     heat_look(p, buffer(p, i), used);
     sink(d, turn, &owner, buffer(p, i), used);
     give_back(p, i, used);
@@ -249,7 +266,7 @@ void drain_begin(struct process *p)
     const struct analyst *a = p->run->options->analyst;
     p->n_drains = drains_of(p->run->options);
     if (a)
-        p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator));
+        p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator), modules_mapped(p));
     p->drains = calloc(p->n_drains, sizeof *p->drains);
     check(p->drains != NULL);
     for (u32 i = 0; i < p->n_drains; i++) {

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,23 +73,31 @@ struct end_info {
 enum { END_INFO_EXIT = 1 << 3 };
 #define PIDFD_END_INFO _IOWR(0xff, 11, struct end_info)
 
+/* The status of a process that has ended, if the kernel tells. */
+static bool end_of(int pid_fd, int *status)
+{
+    struct end_info info = {.mask = END_INFO_EXIT};
+    if (ioctl(pid_fd, PIDFD_END_INFO, &info) < 0 || !(info.mask & END_INFO_EXIT))
+        return false;
+    *status = info.exit_code;
+    return true;
+}
+
 static void note_end(struct process *p)
 {
     struct run *r = p->run;
-    struct end_info info = {.mask = END_INFO_EXIT};
     u32 exited = load_relaxed(&p->control->exited), ending = TRACE_ENDED_unknown, code = 0;
     int status = 0;
     bool known = p->pid == r->root && r->root_ended;
     if (known)
         status = r->result->status;
-    else if (ioctl(p->pid_fd, PIDFD_END_INFO, &info) == 0 && (info.mask & END_INFO_EXIT)) {
-        status = info.exit_code;
-        known = true;
-    } else if (exited) {
+    else
+        known = end_of(p->pid_fd, &status);
+    if (!known && exited) {
         status = (int)((exited & 0xff) << 8);
         known = true;
     }
-    if (known && p->number == 0 && r->options->attach) {
+    if (known && r->options->attach && p->number == r->attached_as) {
         r->result->status = status;
         r->attached_ended = true;
     }
@@ -291,7 +301,8 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
 {
     struct run *r = p->run;
     pid_t pid = (pid_t)load_relaxed(&process_thread(p, block)->pid), tid = find_task(p, seen);
-    if (!tid || find_execing(r, tid))
+    if (!tid || find_execing(r, tid) ||
+        r->detached) /* being let go, it becomes another image by itself */
         return 0;
     struct execing x = {.process = p, .block = block, .tid = tid, .from = tracks_sharer(p, pid)};
     x.number = load_relaxed(&process_thread(p, block)->number);
@@ -520,6 +531,31 @@ static void handle(const struct posted *x)
         exec_failed(p, x->block);
 }
 
+static void handle_posted(struct run *r)
+{
+    struct posted x;
+    while (next_posted(r, &x))
+        handle(&x);
+}
+
+/* Others may be stopped for another reason, and are waited for elsewhere. */
+void follow_look(struct run *r)
+{
+    int status;
+    struct rusage used;
+    for (size_t i = r->execing.n; i-- > 0;) {
+        pid_t tid = r->execing.v[i].tid;
+        if (r->execing.v[i].untraced || wait4(tid, &status, __WALL | WNOHANG, &used) != tid)
+            continue;
+        if (WIFSTOPPED(status))
+            task_stopped(r, tid, status);
+        else
+            task_ended(r, tid, status, &used);
+        i = MIN(i, r->execing.n);
+    }
+    handle_posted(r);
+}
+
 /* -- The loop ----------------------------------------------------------------------------------- */
 
 static void watch(struct run *r, int fd, s64 what)
@@ -569,7 +605,6 @@ static void empty(int fd)
 
 static void take_event(struct run *r, s64 what)
 {
-    struct posted x;
     if (what >= 0) {
         struct process *p = find_process(r, (u32)what);
         if (p)
@@ -579,8 +614,7 @@ static void take_event(struct run *r, s64 what)
     if (what != EVENT_BELL)
         return; /* children were looked after already */
     empty(r->bell);
-    while (next_posted(r, &x))
-        handle(&x);
+    handle_posted(r);
 }
 
 /* Must we look by ourselves from time to time? */
@@ -608,8 +642,7 @@ static void on_told(int sig)
 /* Is it time to leave a process that we are attached to? */
 static bool is_over(const struct run *r)
 {
-    double limit = r->options->seconds;
-    return r->options->attach && (told_to_leave || (limit > 0 && monotonic() - r->began > limit));
+    return r->options->attach && (told_to_leave || r->window == WINDOW_over);
 }
 
 static void let_processes_go(struct run *r)
@@ -626,24 +659,60 @@ static void let_processes_go(struct run *r)
     }
 }
 
-static int how_long(const struct run *r)
+/* Leave the process alone for a while, and attach to it again; false with an empty sentence if it has ended, or we are told to end. */
+static bool come_back(struct run *r, struct err *e)
 {
-    return must_look(r) || r->options->attach ? LOOK_MS : -1;
+    struct pollfd ended = {.fd = r->attached_fd, .events = POLLIN};
+    double until = monotonic() + r->options->leave, left;
+    e->text[0] = 0;
+    while (!told_to_leave && (left = until - monotonic()) > 0)
+        if (poll(&ended, 1, (int)MIN(ceil(left * 1e3), 1e6)) > 0)
+            break;
+    if (told_to_leave || !r->options->leave)
+        return false;
+    if (poll(&ended, 1, 0) > 0) {
+        r->attached_ended = end_of(r->attached_fd, &r->result->status);
+        return false;
+    }
+    return attach_begin(r, e) == 0;
+}
+
+/* Until what tells us nothing is to be looked at again; negative: no limit. */
+static struct timespec how_long(const struct run *r)
+{
+    bool waits = r->window != WINDOW_over && window_moves(r->options);
+    double left = r->opened + r->options->seconds - monotonic();
+    u64 budget = budget_wait(r), limit = UINT64_MAX;
+    if (must_look(r) || r->options->attach || waits)
+        limit = LOOK_MS * 1000000ull;
+    if (r->window == WINDOW_open && r->options->seconds > 0)
+        limit = MIN(limit, (u64)(MAX(left, 0) * 1e9));
+    limit = budget ? MIN(limit, budget) : limit;
+    if (limit == UINT64_MAX)
+        return (struct timespec){.tv_sec = -1};
+    return (struct timespec){(time_t)(limit / 1000000000), (long)(limit % 1000000000)};
 }
 
 /* Keyboard signals go to the program as well as to us, and it decides; unless it was there before us: then they tell us to leave. */
-void follow_run(struct run *r)
+int follow_run(struct run *r, struct err *e)
 {
-    struct sigaction act = {.sa_handler = r->options->attach ? on_told : SIG_IGN}, old_int, old_quit,
-                     old_term;
+    int status = 0;
+    struct sigaction act = {.sa_handler = r->options->attach ? on_told : SIG_IGN}, old_int,
+                     old_quit, old_term;
     sigaction(SIGINT, &act, &old_int);
     sigaction(SIGQUIT, &act, &old_quit);
     sigaction(SIGTERM, r->options->attach ? &act : NULL, &old_term);
     while (!r->root_ended || r->processes.n) {
         struct epoll_event ev[16];
-        int n = epoll_wait(r->epoll, ev, ARRAY_LEN(ev), how_long(r));
+        struct timespec limit = how_long(r);
+        int n = epoll_pwait2(r->epoll, ev, ARRAY_LEN(ev), limit.tv_sec < 0 ? NULL : &limit, NULL);
+        budget_look(r);
+        window_look(r);
         if (is_over(r)) {
             let_processes_go(r);
+            if (come_back(r, e))
+                continue;
+            status = e->text[0] ? -1 : 0;
             break;
         }
         empty(r->signals); /* first: whoever stops from here on rings again */
@@ -656,11 +725,12 @@ void follow_run(struct run *r)
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGQUIT, &old_quit, NULL);
     sigaction(SIGTERM, &old_term, NULL);
+    return status;
 }
 
 void follow_end(struct run *r)
 {
-    const int fds[] = {r->epoll, r->signals, r->bell};
+    const int fds[] = {r->epoll, r->signals, r->bell, r->attached_fd};
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         if (fds[i] > 0)
             close(fds[i]);
@@ -668,6 +738,7 @@ void follow_end(struct run *r)
     vec_fini(&r->execing);
     vec_fini(&r->waiting);
     vec_fini(&r->posted);
+    vec_fini(&r->waits);
     sigaction(SIGCHLD, &r->old_child, NULL);
     sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }

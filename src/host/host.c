@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 static int read_stress(struct stress *st, struct err *e)
 {
@@ -110,29 +111,18 @@ static int begin(struct run *r, struct err *e)
     return -1;
 }
 
-/* Or attach to a process, which is nobody's child of ours. */
-static int begin_attached(struct run *r, struct err *e)
-{
-    struct process *p = process_new(r, r->options->attach);
-    r->root_ended = true;
-    if (attach_begin(p, e) < 0) {
-        process_free(p);
-        return -1;
-    }
-    process_serve(p);
-    r->result->ran = true;
-    return 0;
-}
-
 static int run(struct run *r, struct err *e)
 {
     r->began = monotonic();
+    window_begin(r);
+    budget_begin(r);
+    r->began_tsc = __rdtsc();
     seal_begin(r);
-    if ((r->options->attach ? begin_attached : begin)(r, e) < 0) {
+    if ((r->options->attach ? attach_begin : begin)(r, e) < 0) {
         seal_end(r);
         return -1;
     }
-    follow_run(r);
+    int status = follow_run(r, e);
     seal_end(r);
     r->result->stats.seconds = monotonic() - r->began;
     if (close_trace(r, e) < 0)
@@ -140,7 +130,7 @@ static int run(struct run *r, struct err *e)
     if (r->result->undecodable)
         return err_set(e, "the program's records cannot be decoded: %s",
                        r->result->decode_error.text);
-    return 0;
+    return status;
 }
 
 /* Chunks come and go, each with megabytes that the next one needs again: giving them back to the kernel in between

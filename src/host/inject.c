@@ -167,7 +167,7 @@ static int share_pages(struct process *p, struct err *e)
 /* The blob begins with a magic word, a version, and the offsets of its entry points. */
 static void place_guest(struct process *p)
 {
-    u32 head[13];
+    u32 head[14];
     size_t size = (size_t)(guest_blob_end - guest_blob);
     check(size <= WIRE_GUEST_SIZE);
     memcpy(p->wire + WIRE_GUEST_OFF, guest_blob, size);
@@ -181,9 +181,10 @@ static void place_guest(struct process *p)
                                      .indirect = at + head[7],
                                      .landing = at + head[8],
                                      .syscall = at + head[9],
-                                     .stale = at + head[10]};
-    p->call_returned = at + head[11];
-    p->remote = at + head[12];
+                                     .stale = at + head[10],
+                                     .tell = at + head[11]};
+    p->call_returned = at + head[12];
+    p->remote = at + head[13];
 }
 
 /* Where the Yama module lets a task be traced only by those it descends from, an orphan must allow it. */
@@ -203,9 +204,14 @@ static void fill_control(struct process *p)
     struct control *c = p->control = (struct control *)(p->wire + WIRE_CTL_OFF);
     c->events = p->run->options->events;
     c->jump = p->jump;
+    c->selection = select_kind(p->run->options);
+    c->open = p->run->window == WINDOW_open;
+    c->by_marks = p->run->options->by_marks;
+    c->countdown = p->run->options->trigger;
+    budget_tell(p->run, c);
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
-    c->window = 16;
+    c->window = p->run->options->budget.seconds > 0 ? BUFFER_WINDOW_LIMIT : 16;
     c->drops = p->run->options->overflow == OVERFLOW_drop;
     p->buffer_size = c->buffer_size;
     c->threads = c->blocks = 1;
@@ -228,6 +234,7 @@ void inject_thread(struct process *p, u32 block, u32 tid, const struct user_regs
     t->pc = r->rip;
     t->self = p->base + WIRE_THREAD_OFF + (u64)block * WIRE_THREAD_SIZE;
     t->app_gs = r->gs_base;
+    t->entered = ENTERED_NONE;
     t->jump_mask = translator_jump_mask(p->translator);
     t->buffer = NO_BUFFER;
     t->block = t->number = block;
@@ -292,6 +299,9 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     p->control->blocks = block + 1;
     p->control->brk = parent->control->brk;
     p->control->has_rseq = parent->control->has_rseq;
+    p->control->open = parent->control->open;
+    p->control->by_marks = parent->control->by_marks;
+    p->control->countdown = parent->control->countdown;
 }
 
 /* The signal actions that the child's maker copied for it become its own. */

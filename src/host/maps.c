@@ -113,6 +113,7 @@ static void note_module(struct process *p, const struct map *m)
                              .path = strdup(m->path)};
     check(x.build_id && x.path);
     vec_push(&p->modules, x);
+    select_module(p, &x);
 }
 
 /* Let the guest know which mappings hold code: it tells us of changes there. */
@@ -142,6 +143,7 @@ void modules_note(struct process *p)
         if (p->maps[i].perms[2] == 'x' && !is_ours(p, &p->maps[i]))
             note_module(p, &p->maps[i]);
     pthread_mutex_unlock(&p->modules_lock);
+    watching_note(p);
 }
 
 const struct map *maps_find(const struct process *p, u64 address)
@@ -176,6 +178,24 @@ int modules_write(struct process *p, struct err *e)
     return r;
 }
 
+static size_t read_modules(void *process, size_t from, struct trace_module *to, size_t room)
+{
+    struct process *p = process;
+    pthread_mutex_lock(&p->modules_lock);
+    size_t n = p->modules.n - MIN(p->modules.n, from);
+    n = MIN(n, room);
+    if (n)
+        memcpy(to, p->modules.v + from, n * sizeof *to);
+    pthread_mutex_unlock(&p->modules_lock);
+    return n;
+}
+
+const struct trace_mapped *modules_mapped(struct process *p)
+{
+    p->mapped = (struct trace_mapped){p, read_modules};
+    return &p->mapped;
+}
+
 void modules_fini(struct process *p)
 {
     for (size_t i = 0; i < p->modules.n; i++) {
@@ -183,5 +203,6 @@ void modules_fini(struct process *p)
         free(p->modules.v[i].path);
     }
     vec_fini(&p->modules);
+    vec_fini(&p->selected);
     free(p->maps);
 }

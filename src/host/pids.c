@@ -9,6 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool pids_status(pid_t pid, const char *name, char *value, size_t room)
+{
+    char path[64], line[256];
+    size_t n = strlen(name);
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, n) && line[n] == ':') {
+            snprintf(value, room, "%s", line + n + 1 + strspn(line + n + 1, " \t"));
+            value[strcspn(value, "\n")] = 0;
+            found = true;
+        }
+    if (f)
+        fclose(f);
+    return found;
+}
+
 pid_t pids_seen(pid_t pid)
 {
     char path[64], line[256];

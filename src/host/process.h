@@ -93,13 +93,29 @@ struct seal_job {
 };
 enum { SEALERS = 8 };
 
+/* When what is selected is recorded. */
+enum window { WINDOW_before, WINDOW_open, WINDOW_over };
+
+/* A thread that was stopped in a system call with a time limit. */
+struct wait {
+    pid_t tid;
+    u64 nr, pc, sp;
+    double until;
+    u64 sleeps, ran; /* how often it had gone to sleep, and how long run, when it was let go; 0: it is in our hands */
+};
+
 struct run {
     const struct run_options *options;
     struct run_result *result;
     struct stress stress;
-    double began;
+    double began; /* this run, */
+    u64 began_tsc; /* the same by the time stamp counter */
+
+    u64 refs;  /* recorded so far, where they are limited; atomic */
 
     /* The main thread's: */
+    enum window window;
+    double opened; /* when the window was */
     VEC(struct process *) processes;
     VEC(struct execing) execing;
     VEC(struct waiting) waiting; /* to be begun when another thread's execve has failed */
@@ -107,7 +123,14 @@ struct run {
     bool root_ended;
     bool detached; /* from all processes, since we were told to leave */
     bool attached_ended; /* the process that we attached to has ended, and it is known how */
+    u32 attached_as;     /* its number in the trace, of this window */
+    int attached_fd;     /* its pidfd; 0: none */
+    VEC(struct wait) waits;
     int epoll, signals, bell; /* what it waits for: processes, children, posted requests */
+    struct {
+        u64 rate, began, length; /* ticks: in a second; when the present period began; how long it is */
+        u32 number;
+    } period; /* of the budget */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
     struct rlimit old_files;
@@ -173,11 +196,13 @@ struct process {
     bool thread_is_lost;
     pthread_t serve_thread;
     u32 stopping;
+    struct stretches selected; /* ascending; the serve thread's */
     struct map *maps; /* as of the last change of code; the serve thread's */
     size_t n_maps;
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
     size_t modules_written; /* the drain's */
+    struct trace_mapped mapped; /* for the analyst */
     VEC(struct track) tracks;
     VEC(struct sharer) sharers;
 
@@ -198,6 +223,7 @@ struct process {
     u64 taken;        /* buffers taken from the ring; atomic */
     void *analysed;   /* by the analyst; NULL: not */
     u64 record_bytes; /* atomic */
+    u64 watching; /* watching.c's: for which mappings; the serve thread's */
 };
 
 static inline struct thread *process_thread(const struct process *p, u32 i)
@@ -252,10 +278,19 @@ int inject_release(struct process *p, struct err *e);
  * them itself. */
 int inject_adopt(struct process *p, const struct process *parent, u32 block, int fd, struct err *e);
 
-/* attach.c: take over a process that runs already; let one go, so that nothing of ours remains: false if it has ended, or something
+/* attach.c: take over the process that the options name; let one go, so that nothing of ours remains: false if it has ended, or something
  * does remain. */
-int attach_begin(struct process *p, struct err *e);
+int attach_begin(struct run *r, struct err *e);
 bool attach_end(struct process *p);
+
+/* waits.c: a thread is stopped in a system call that says EINTR and has a time limit, with its registers before that call. Note until when
+ * it waits, unless that is known already. */
+void waits_note(struct process *p, pid_t tid, const struct user_regs_struct *r, double began);
+/* Forget the waits of threads that are in our hands, or of all others; of one thread. */
+void waits_forget(struct run *r, bool ours);
+void waits_forget_one(struct run *r, pid_t tid);
+/* Let it go, to wait for the rest of its time. */
+void waits_let_go(struct process *p, pid_t tid, struct user_regs_struct *r);
 
 /* serve.c: make the translator, when the shared pages are there. */
 void serve_begin(struct process *p);
@@ -264,6 +299,22 @@ void *serve_main(void *process);
 /* Answer a thread that asks about a fault, though all others wait. */
 void serve_fault(struct process *p, u32 block);
 
+/* select.c: which code is recorded; a module was mapped; what is at a pc, enum spot. */
+enum selection select_kind(const struct run_options *o);
+void select_module(struct process *p, const struct trace_module *m);
+u32 select_spot(void *process, u64 pc);
+/* And when; look whether the window is to open or to close, now and then; is there a need to? */
+void window_begin(struct run *r);
+void window_look(struct run *r);
+bool window_moves(const struct run_options *o);
+
+/* budget.c: the periods of a budget. Tell a new process of them; begin the next one when it is time. */
+void budget_begin(struct run *r);
+void budget_tell(const struct run *r, struct control *c);
+void budget_look(struct run *r);
+/* How long until the next look, in nanoseconds; 0: none is needed. */
+u64 budget_wait(const struct run *r);
+
 /* epoch.c: what the translator must know of the program's threads. */
 void epoch_begin(struct process *p);
 void epoch_dropped(void *process);
@@ -271,10 +322,12 @@ void epoch_settle(void *process);
 bool epoch_stop(void *process);
 void epoch_go(void *process);
 
-/* follow.c: the main thread's loop, until nothing that is traced is left. */
+/* follow.c: the main thread's loop, until nothing that is traced is left. -1 if it could not be attached to once more. */
 int follow_begin(struct run *r, struct err *e);
-void follow_run(struct run *r);
+int follow_run(struct run *r, struct err *e);
 void follow_end(struct run *r);
+/* Answer what only the main thread can, and see to tasks that we trace on their way through execve; while it is busy otherwise. */
+void follow_look(struct run *r);
 /* Watch for the end of a process. */
 void follow_watch(struct process *p);
 /* By a serve thread: have the main thread answer this block's request. */
@@ -291,7 +344,9 @@ u32 tracks_sharer(struct process *p, pid_t pid);
  * the writer's error. */
 struct track *tracks_thread(struct process *p, u32 local, u32 tid, u32 pid);
 
-/* pids.c: what a task calls itself. */
+/* pids.c: what the kernel tells of a task under this name; false if it tells nothing. */
+bool pids_status(pid_t pid, const char *name, char *value, size_t room);
+/* What a task calls itself. */
 pid_t pids_seen(pid_t pid);
 struct pids {
     pid_t *v;
@@ -332,8 +387,12 @@ enum code_kind maps_code_kind(const struct process *p, u64 address);
 const struct map *maps_find(const struct process *p, u64 address);
 /* Note the executable mappings that are new; by whichever thread sees the program change them. */
 void modules_note(struct process *p);
+/* watching.c: watch the functions in them, if that was asked for. */
+void watching_note(struct process *p);
 /* Write those noted since the last call; by the drain, with the writer's lock held. */
 int modules_write(struct process *p, struct err *e);
+/* The same for whoever else wants them. */
+const struct trace_mapped *modules_mapped(struct process *p);
 void modules_fini(struct process *p);
 
 #endif

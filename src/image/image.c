@@ -5,41 +5,19 @@
  * headers; and those that libdwfl gave the module, which are `bias` more.
  *
  * Symbols are sorted here: libdwfl looks through all of them for each address, 60 us in libc. */
-#include "image/image.h"
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/vec.h"
+#include "image/image_private.h"
 
-#include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A function, or a label in code: the module's addresses start .. end - 1. */
-struct symbol {
-    u64 start, end;
-    const char *name;
-    u32 rank;     /* of several names for one place, that with the least is used */
-    bool is_open; /* it has no size */
-};
-
 enum {
     LARGEST_FUNCTION = 1 << 20 /* bytes; how far back one that holds an address is looked for */
-};
-
-struct image {
-    Dwfl *dwfl;
-    Dwfl_Module *module;
-    Elf *elf;
-    GElf_Addr bias;
-    const char *trouble;
-    VEC(struct symbol) symbols;   /* ascending */
-    VEC(struct symbol) variables; /* ascending */
-    struct arena names;
-    bool has_symbols; /* they were read */
 };
 
 /* -- Opening ----------------------------------------------------------------------------------- */
@@ -94,6 +72,7 @@ struct image *image_open(const char *path, const char *build_id)
 {
     struct image *m = calloc(1, sizeof *m);
     check(m != NULL);
+    m->path = path;
     int fd = open_file(path);
     if (fd < 0) {
         m->trouble = "cannot be opened";
@@ -114,6 +93,7 @@ const char *image_trouble(const struct image *m)
 
 void image_close(struct image *m)
 {
+    data_free(m->data);
     if (m->dwfl)
         dwfl_end(m->dwfl);
     vec_fini(&m->symbols);
@@ -195,7 +175,7 @@ static void find_ends(struct image *m)
     }
 }
 
-static void read_symbols(struct image *m)
+void image_read_symbols(struct image *m)
 {
     int n = dwfl_module_getsymtab(m->module);
     for (int i = 0; i < n; i++)
@@ -226,7 +206,7 @@ static size_t symbols_up_to(const struct image *m, u64 address)
 static const char *function_at(struct image *m, u64 address)
 {
     if (!m->has_symbols)
-        read_symbols(m);
+        image_read_symbols(m);
     const struct symbol *v = m->symbols.v, *best = NULL;
     for (size_t i = symbols_up_to(m, address); i-- > 0;) {
         if (best && v[i].start != best->start)
@@ -242,7 +222,7 @@ static const char *function_at(struct image *m, u64 address)
 /* -- Finding ----------------------------------------------------------------------------------- */
 
 /* The module's address of what stands at an offset of the file; false if that is not mapped. */
-static bool address_of(const struct image *m, u64 offset, GElf_Addr *address)
+bool image_address(const struct image *m, u64 offset, u64 *address)
 {
     size_t n;
     if (elf_getphdrnum(m->elf, &n))
@@ -258,14 +238,10 @@ static bool address_of(const struct image *m, u64 offset, GElf_Addr *address)
     return false;
 }
 
-struct image_place image_find(struct image *m, u64 offset)
+static struct image_place place_at(struct image *m, GElf_Addr address)
 {
-    struct image_place p = {0};
-    GElf_Addr address;
+    struct image_place p = {.function = function_at(m, address)};
     int line = 0;
-    if (m->trouble || !address_of(m, offset, &address))
-        return p;
-    p.function = function_at(m, address);
     Dwfl_Line *source = dwfl_module_getsrc(m->module, address);
     if (source)
         p.file = dwfl_lineinfo(source, NULL, &line, NULL, NULL, NULL);
@@ -273,36 +249,115 @@ struct image_place image_find(struct image *m, u64 offset)
     return p;
 }
 
-struct image_variable image_variable(struct image *m, u64 offset, s64 from, s64 to)
+struct image_place image_find(struct image *m, u64 offset)
 {
-    GElf_Addr at;
-    if (m->trouble || !address_of(m, offset, &at))
-        return (struct image_variable){0};
-    if (!m->has_symbols)
-        read_symbols(m);
-    for (size_t i = 0; i < m->variables.n; i++) {
-        const struct symbol *x = &m->variables.v[i];
-        const s64 start = (s64)(x->start - at), end = (s64)(x->end - at);
-        if (start < to && end > from)
-            return (struct image_variable){x->name, start, end};
-    }
-    return (struct image_variable){0};
+    u64 address;
+    if (m->trouble || !image_address(m, offset, &address))
+        return (struct image_place){0};
+    return place_at(m, address);
 }
 
-void image_extent(struct image *m, u64 offset, s64 *from, s64 *to)
+struct image_place image_place(struct image *m, u64 address)
 {
-    GElf_Addr at;
+    return m->trouble ? (struct image_place){0} : place_at(m, address + m->bias);
+}
+
+bool image_span(const struct image *m, u64 *start, u64 *end)
+{
     size_t n;
-    u64 first = UINT64_MAX, end = 0;
-    if (m->trouble || !address_of(m, offset, &at) || elf_getphdrnum(m->elf, &n))
-        return;
+    *start = UINT64_MAX;
+    *end = 0;
+    if (m->trouble || elf_getphdrnum(m->elf, &n))
+        return false;
     for (size_t i = 0; i < n; i++) {
         GElf_Phdr h;
         if (!gelf_getphdr(m->elf, (int)i, &h) || h.p_type != PT_LOAD)
             continue;
-        first = MIN(first, h.p_vaddr);
-        end = MAX(end, h.p_vaddr + h.p_memsz);
+        *start = MIN(*start, h.p_vaddr);
+        *end = MAX(*end, h.p_vaddr + h.p_memsz);
     }
-    *from = (s64)(first + m->bias - at);
-    *to = (s64)(end + m->bias - at);
+    return *start < *end;
+}
+
+bool image_vaddr(const struct image *m, u64 offset, u64 *address)
+{
+    if (m->trouble || !image_address(m, offset, address))
+        return false;
+    *address -= m->bias;
+    return true;
+}
+
+/* -- Selecting --------------------------------------------------------------------------------- */
+
+/* The file's offset of what the module has at an address; false if that is not in the file. */
+static bool offset_of(const struct image *m, GElf_Addr address, u64 *offset)
+{
+    size_t n;
+    if (elf_getphdrnum(m->elf, &n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr h;
+        if (!gelf_getphdr(m->elf, (int)i, &h) || h.p_type != PT_LOAD ||
+            address - m->bias - h.p_vaddr >= h.p_filesz)
+            continue;
+        *offset = address - m->bias - h.p_vaddr + h.p_offset;
+        return true;
+    }
+    return false;
+}
+
+void image_match(struct image *m, const char *pattern, image_sight *see, void *ctx)
+{
+    if (m->trouble)
+        return;
+    if (!m->has_symbols)
+        image_read_symbols(m);
+    const struct symbol *last = NULL;
+    for (size_t i = 0; i < m->symbols.n; i++) {
+        const struct symbol *x = &m->symbols.v[i];
+        u64 offset;
+        if (fnmatch(pattern, x->name, 0) || (last && last->start == x->start) ||
+            !offset_of(m, x->start, &offset))
+            continue;
+        see(ctx, x->name, offset, x->end - x->start);
+        last = x;
+    }
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t n = strlen(path), k = strlen(end);
+    return n >= k && !strcmp(path + n - k, end) && (n == k || end[0] == '/' || path[n - k - 1] == '/');
+}
+
+static void see_lines(struct image *m, Dwarf_Die *unit, Dwarf_Addr bias, const char *file, u32 from,
+                      u32 to, image_sight *see, void *ctx)
+{
+    Dwarf_Lines *lines;
+    size_t n;
+    if (dwarf_getsrclines(unit, &lines, &n))
+        return;
+    for (size_t i = 0; i + 1 < n; i++) {
+        Dwarf_Line *x = dwarf_onesrcline(lines, i), *next = dwarf_onesrcline(lines, i + 1);
+        const char *path = dwarf_linesrc(x, NULL, NULL);
+        Dwarf_Addr start, end;
+        int line = 0;
+        bool is_last = false;
+        u64 offset;
+        dwarf_lineno(x, &line);
+        dwarf_lineendsequence(x, &is_last);
+        if (is_last || !path || line < 0 || (u32)line < from || (u32)line > to || !ends_with(path, file) ||
+            dwarf_lineaddr(x, &start) || dwarf_lineaddr(next, &end) || end <= start ||
+            !offset_of(m, start + bias, &offset))
+            continue;
+        see(ctx, path, offset, end - start);
+    }
+}
+
+void image_lines(struct image *m, const char *file, u32 from, u32 to, image_sight *see, void *ctx)
+{
+    Dwarf_Die *unit = NULL;
+    Dwarf_Addr bias;
+    while (!m->trouble && (unit = dwfl_module_nextcu(m->module, unit, &bias)))
+        see_lines(m, unit, bias, file, from, to, see, ctx);
 }

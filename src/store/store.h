@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
-#define STORE_VERSION 3
+#define STORE_VERSION 4
 
 enum {
     STORE_KIND_END = 0,           /* the store's own; every other kind is the owner's */

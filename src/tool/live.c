@@ -12,13 +12,15 @@ struct live_process {
     struct pipe_memory *memory;
 };
 
-static void *live_begin(void *live, u32 number, const struct unit_table *t)
+static void *live_begin(void *live, u32 number, const struct unit_table *t,
+                        const struct trace_mapped *m)
 {
     struct live *l = live;
     struct live_process *p = malloc(sizeof *p);
     check(p != NULL);
     *p = (struct live_process){.live = l, .number = number, .order = pipeline_order(l->pipeline)};
     p->memory = pipeline_begin(p->order, number, t);
+    pipeline_mapped(p->memory, m);
     if (l->begun)
         l->begun(l->ctx);
     return p;

@@ -19,7 +19,9 @@ static const u8 mark_kinds[FIRST_EXIT_ID] = {
     [RECORD_syscall] = GAIT_MARK_SYSCALL,     [RECORD_signal] = GAIT_MARK_SIGNAL,
     [RECORD_sigreturn] = GAIT_MARK_SIGRETURN, [RECORD_state] = GAIT_MARK_STATE,
     [RECORD_stepped] = GAIT_MARK_STEPPED,     [RECORD_native] = GAIT_MARK_NATIVE,
-    [RECORD_lost] = GAIT_MARK_LOST,
+    [RECORD_lost] = GAIT_MARK_LOST,           [RECORD_resumed] = GAIT_MARK_RESUMED,
+    [RECORD_entered] = GAIT_MARK_ENTERED,     [RECORD_paused] = GAIT_MARK_PAUSED,
+    [RECORD_mark] = GAIT_MARK_MARK,
 };
 
 static void add_mark(struct view *v, const struct events *e, u32 i)

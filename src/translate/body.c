@@ -34,15 +34,26 @@ void body_restore_flags(struct emit *e)
 }
 
 /* The way out to the guest, before the unit has done anything: r11 = which unit it is. */
-static void emit_head_exit(struct builder *b, u64 entry, u64 guest)
+void body_head_exit(struct builder *b, u64 entry, u64 guest)
 {
     struct emit *c = &b->t->cold;
     emit_gs_store(c, R11, T_PTR);
     const u8 lea[] = {0x4c, 0x8d, 0x1d, 5, 0, 0, 0}; /* lea r11, [rip + 5]: past the jmp */
     emit_bytes(c, lea, sizeof lea);
     emit_jmp(c, guest);
-    struct gate g = {.pc = b->pc, .entry = (s32)(entry - emit_here(c))};
+    s32 to_entry = (s32)(entry - emit_here(c));
+    struct gate g = {.pc = b->pc, .entry = to_entry, .inner = to_entry};
     emit_bytes(c, &g, sizeof g);
+}
+
+/* What the latest head exit's gate has behind it. */
+void body_note_inner(struct builder *b)
+{
+    struct emit *c = &b->t->cold;
+    u64 gate = emit_here(c) - sizeof(struct gate);
+    s32 inner = (s32)(emit_here(b->e) - gate);
+    if (!c->full && !b->is_volatile)
+        memcpy(c->p - sizeof(struct gate) + offsetof(struct gate, inner), &inner, sizeof inner);
 }
 
 static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
@@ -51,7 +62,7 @@ static u64 emit_gate_stub(struct builder *b, u64 entry, bool flags_are_live)
     u64 at = emit_here(c);
     if (flags_are_live)
         body_restore_flags(c);
-    emit_head_exit(b, entry, b->t->config.guest.gate);
+    body_head_exit(b, entry, b->t->config.guest.gate);
     return at;
 }
 
@@ -60,14 +71,14 @@ static u64 emit_stale_stub(struct builder *b, u64 entry)
     struct emit *c = &b->t->cold;
     u64 at = emit_here(c);
     volatile_restore(c);
-    emit_head_exit(b, entry, b->t->config.guest.stale);
+    body_head_exit(b, entry, b->t->config.guest.stale);
     return at;
 }
 
-/* Without exit_records there is no pointer: the gate is closed when the limit is 0. */
+/* Where there is no pointer, the gate is closed when the limit is 0. */
 static void emit_gate_test(struct builder *b, u64 stub)
 {
-    if (exit_records(b)) {
+    if (exit_has_pointer(b)) {
         emit_gate_compare(b->e);
         emit_jcc(b->e, CC_A, stub);
         return;
@@ -87,6 +98,7 @@ static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
     emit_gate_test(b, stub);
     if (flags_are_live)
         body_restore_flags(b->e);
+    body_note_inner(b);
 }
 
 /* A unit's first instruction can be replaced by a jump at once, whoever is about to run it: see link_head. */
@@ -116,7 +128,7 @@ static void emit_side_exit(struct builder *b, u32 i)
     u8 condition = condition_of(in) ^ !falls;
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_DIRECT, falls ? in->target : fall);
-    if (!exit_records(b) && !b->n_frames) {
+    if (!exit_records(b) && !b->n_frames && b->pointer == R11) {
         exit_jcc(b, condition, k);
         return;
     }
@@ -215,6 +227,8 @@ static bool emit_one(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     bool last = i + 1 == b->n_insns && !b->falls_off;
     mark(b, i, 0);
+    if (b->t->watched.n && !watch_emit(b, i))
+        return false;
     if (b->is_hot && !last && in->class >= INSN_CALL && in->class <= INSN_RET)
         return hot_branch(b, i);
     switch (in->class) {
@@ -285,7 +299,7 @@ static u8 choose_pointer(const struct builder *b)
         uses += (b->insn[i].names & LIVE_REG(R11)) != 0;
     }
     for (size_t i = 0;
-         exit_records(b) && !b->t->config.stay && uses >= LEAST_USES && i < sizeof candidates; i++)
+         exit_has_pointer(b) && !b->t->config.stay && uses >= LEAST_USES && i < sizeof candidates; i++)
         if (!(named & LIVE_REG(candidates[i])))
             return candidates[i];
     return R11;
@@ -305,13 +319,15 @@ static void move_pointer(struct builder *b)
 /* An ordinary path is short enough for everything; a hot one may end here. */
 static bool fits(const struct builder *b, u32 i)
 {
-    return b->n_slots + path_slots(&b->insn[i]) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
+    return b->n_slots + path_slots(&b->insn[i]) + watch_slots(watch_at(b, i)) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
 }
 
 bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
     memset(b->insn_refs, 0, sizeof b->insn_refs);
+    memset(b->insn_watch, 0, sizeof b->insn_watch);
+    memset(b->insn_slot, 0, sizeof b->insn_slot);
     b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
     b->n_frames = 0;
     b->pointer = R11;
@@ -329,6 +345,9 @@ bool body_emit(struct builder *b, u32 *entry)
     }
     emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
     b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
+    version_head(b);
+    if (version_is_crossing(b))
+        return true;
     move_pointer(b);
     for (u32 i = 0; i < b->n_insns; i++) {
         if (b->is_hot)

@@ -34,9 +34,14 @@ static void emit_table_load(struct translator *t, struct emit *e, u64 table)
     emit_32(e, (u32)table);
 }
 
-static void emit_table_jmp(struct translator *t, struct emit *e)
+static u64 jump_table(const struct translator *t, bool quiet)
 {
-    emit_table_load(t, e, t->config.jump);
+    return t->config.jump + (quiet ? WIRE_JUMP_PAIR : 0);
+}
+
+static void emit_table_jmp(struct translator *t, struct emit *e, bool quiet)
+{
+    emit_table_load(t, e, jump_table(t, quiet));
     const u8 jmp[] = {0x41, 0xff, 0xe2}; /* jmp r10 */
     emit_bytes(e, jmp, sizeof jmp);
 }
@@ -166,8 +171,29 @@ bool branch_jmp(struct builder *b, u32 i)
     u32 k = exit_add(b, i + 1, EXIT_INDIRECT, 0);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    emit_table_jmp(b->t, b->e);
+    u8 *leave = version_leave_test(b, false);
+    emit_table_jmp(b->t, b->e, b->quiet);
+    if (leave) {
+        version_leave(b, leave);
+        emit_table_jmp(b->t, b->e, true);
+    }
     return true;
+}
+
+static void emit_return(struct builder *b, u32 i, bool quiet)
+{
+    const struct insn *in = &b->insn[i];
+    bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    if (b->t->config.strict ||
+        has_count) { /* with a count, the landing would not know where the return slot was */
+        emit_lea(b->e, RSP, RSP, 8 + (has_count ? (s32)(u16)in->op[0].imm.value.u : 0));
+        emit_table_jmp(b->t, b->e, quiet);
+        return;
+    }
+    emit_table_load(b->t, b->e, jump_table(b->t, quiet) + WIRE_JUMP_SIZE);
+    mark(b, i, MARK_RETURN);
+    emit_store(b->e, R10, RSP, 0);
+    emit_8(b->e, 0xc3);
 }
 
 /* ret: the return slot gets the cache address of the landing and a real ret goes there, so that the
@@ -186,17 +212,13 @@ bool branch_ret(struct builder *b, u32 i)
     u32 k = exit_add(b, i + 1, EXIT_INDIRECT, 0);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    bool has_count = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    if (b->t->config.strict ||
-        has_count) { /* with a count, the landing would not know where the return slot was */
-        emit_lea(b->e, RSP, RSP, 8 + (has_count ? (s32)(u16)in->op[0].imm.value.u : 0));
-        emit_table_jmp(b->t, b->e);
-        return true;
+    u8 *leave = version_leave_test(b, true);
+    emit_return(b, i, b->quiet);
+    if (leave) {
+        mark(b, i, MARK_R10);
+        version_leave(b, leave);
+        emit_return(b, i, true);
     }
-    emit_table_load(b->t, b->e, b->t->config.jump + WIRE_JUMP_SIZE);
-    mark(b, i, MARK_RETURN);
-    emit_store(b->e, R10, RSP, 0);
-    emit_8(b->e, 0xc3);
     return true;
 }
 
@@ -239,7 +261,7 @@ void branch_call_stub(struct translator *t, const struct call_site *c)
     memcpy(c->field, &over, 4);
     emit_push_return(t, e, c->return_pc, return_const);
     if (!c->direct) {
-        emit_table_jmp(t, e);
+        emit_table_jmp(t, e, c->quiet);
         return;
     }
     struct link *l = link_of(t, c->exit);
@@ -272,14 +294,14 @@ static void emit_strict_call(struct builder *b, u32 k, bool direct, u64 return_p
     if (direct)
         exit_jmp(b, b->e, k);
     else
-        emit_table_jmp(b->t, b->e);
+        emit_table_jmp(b->t, b->e, b->quiet);
 }
 
 /* The real call that another unit has for the same call: the processor would remember another place behind a second one, and
  * the program returns to the first. Before it is used, the stack is touched here: there, a fault would seem to be the other's. */
 static bool emit_shared_call(struct builder *b, u64 return_pc, u64 callee)
 {
-    const struct place *r = places_find(&b->t->places, return_pc);
+    const struct place *r = places_find(&b->t->places, place_key(return_pc, b->quiet));
     if (!r || !r->call || r->callee != callee || b->t->config.no_link)
         return false;
     emit_store(b->e, RSP, RSP, -8);
@@ -308,8 +330,8 @@ bool branch_call(struct builder *b, u32 i)
     if (emit_shared_call(b, return_pc, direct ? in->target : 0))
         return true;
     emit_8(b->e, 0xe8);
-    b->call =
-        (struct call_site){.field = b->e->p, .return_pc = return_pc, .exit = k, .direct = direct};
+    b->call = (struct call_site){
+        .field = b->e->p, .return_pc = return_pc, .exit = k, .direct = direct, .quiet = b->quiet};
     emit_32(b->e, 0);
     emit_pad(b, return_pc);
     return true;

@@ -33,7 +33,7 @@ static void sweep(struct translator *t, struct page *page)
     page->units.n = kept;
 }
 
-static void note_page(struct translator *t, u64 number, u64 pc, u32 unit)
+static void note_page(struct translator *t, u64 number, u64 key, u32 unit)
 {
     struct page *page = pages_get(&t->pages, number);
     size_t n = page->units.n;
@@ -41,30 +41,30 @@ static void note_page(struct translator *t, u64 number, u64 pc, u32 unit)
         return;
     if (n >= 16 && n == page->units.cap)
         sweep(t, page);
-    struct resident r = {.pc = pc, .unit = unit};
+    struct resident r = {.pc = key, .unit = unit};
     vec_push(&page->units, r);
 }
 
-void drop_note(struct translator *t, u64 pc)
+void drop_note(struct translator *t, u64 key)
 {
-    u32 unit = places_get(&t->places, pc)->unit - 1;
+    u32 unit = places_get(&t->places, key)->unit - 1;
     const struct unit *u = &t->table.units.v[unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
     for (u32 i = 0; i < u->n_insns; i++) {
-        note_page(t, in[i].pc >> 12, pc, unit);
-        note_page(t, (in[i].pc + in[i].len - 1) >> 12, pc, unit);
+        note_page(t, in[i].pc >> 12, key, unit);
+        note_page(t, (in[i].pc + in[i].len - 1) >> 12, key, unit);
     }
     for (size_t i = 0; i < t->looked.n; i++)
-        note_page(t, t->looked.v[i], pc, unit);
+        note_page(t, t->looked.v[i], key, unit);
     t->looked.n = 0;
 }
 
 /* -- Dropping --------------------------------------------------------------------------------- */
 
 /* The landing behind a call belongs to the caller's unit and goes with it. */
-static void drop_pad(struct translator *t, u32 pad, u64 return_pc)
+static void drop_pad(struct translator *t, u32 pad, u64 key)
 {
-    struct place *r = places_find(&t->places, return_pc);
+    struct place *r = places_find(&t->places, key);
     if (!r || r->landing != pad)
         return;
     unpublish_landing(t, r);
@@ -77,7 +77,7 @@ static void drop_exits(struct translator *t, u32 unit)
     for (u32 k = u->exit0; k < u->exit0 + u->n_exits; k++) {
         link_forget(t, k);
         if (link_of(t, k)->pad)
-            drop_pad(t, link_of(t, k)->pad, t->table.exits.v[k].target);
+            drop_pad(t, link_of(t, k)->pad, link_key(t, k));
     }
 }
 
@@ -87,21 +87,21 @@ static u64 runs_into(const struct translator *t, const struct place *p)
     if (!p->before)
         return 0;
     u32 unit = t->table.exits.v[p->before - 1].unit;
-    u64 pc = t->table.units.v[unit].pc;
-    const struct place *own = places_find(&t->places, pc);
-    return own && drop_holds(t, own, unit) ? pc : 0;
+    u64 key = place_key(t->table.units.v[unit].pc, t->quiet[unit]);
+    const struct place *own = places_find(&t->places, key);
+    return own && drop_holds(t, own, unit) ? key : 0;
 }
 
-void drop_unit(struct translator *t, u64 pc)
+void drop_unit(struct translator *t, u64 key)
 {
-    while (pc) {
-        struct place *p = places_find(&t->places, pc);
+    while (key) {
+        struct place *p = places_find(&t->places, key);
         if (!p || !p->unit)
             return;
         for (u32 u = p->unit; u; u = t->below[u - 1])
             drop_exits(t, u - 1);
         unpublish(t, p);
-        pc = runs_into(t, p);
+        key = runs_into(t, p);
         p->unit = p->entry = p->inner = p->door = p->landing = p->call = p->before = 0;
         link_place(t, p);
         t->stats.dropped++;

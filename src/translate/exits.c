@@ -6,14 +6,24 @@
  */
 #include "translate/state.h"
 
-bool exit_records(const struct builder *b)
+bool exit_has_pointer(const struct builder *b)
 {
     return b->t->config.events != EVENTS_none;
 }
 
+bool exit_records(const struct builder *b)
+{
+    return exit_has_pointer(b) && !b->quiet;
+}
+
+bool exit_tells_memory(const struct builder *b)
+{
+    return b->t->config.events == EVENTS_memory && !b->quiet;
+}
+
 bool exit_takes_r11(const struct builder *b)
 {
-    return exit_records(b) && b->pointer == R11;
+    return exit_has_pointer(b) && b->pointer == R11;
 }
 
 static u32 exit_id(const struct builder *b, u32 k)
@@ -46,7 +56,7 @@ u32 exit_ask_stub(struct builder *b, u32 k)
 static void fill_exit(struct builder *b, u32 k, u32 n, enum exit_kind kind, u64 target)
 {
     const struct value *rsp = &b->values.reg[RSP];
-    bool has_rsp = b->t->config.events == EVENTS_memory;
+    bool has_rsp = exit_tells_memory(b);
     b->exit[k] = (struct unit_exit){.insns = (u16)n,
                                     .refs = (u16)b->n_refs,
                                     .slots = (u8)b->n_slots,
@@ -80,10 +90,11 @@ static void take_r11(struct builder *b, struct emit *e)
 
 void exit_header(struct builder *b, struct emit *e, u32 k, s32 disp)
 {
-    if (!exit_records(b))
+    if (!exit_has_pointer(b))
         return;
     take_r11(b, e);
-    emit_header(e, exit_id(b, k) << RECORD_ID_SHIFT | b->n_slots, disp);
+    if (exit_records(b))
+        emit_header(e, exit_id(b, k) << RECORD_ID_SHIFT | b->n_slots, disp);
 }
 
 void exit_advance(struct builder *b, struct emit *e)
@@ -103,7 +114,7 @@ static bool runs_on(struct builder *b, u32 k)
     u64 target = b->exit[k].target;
     struct translator *t = b->t;
     if (!target || !b->chain || t->config.no_link || target == b->pc ||
-        places_get(&t->places, target)->unit)
+        places_get(&t->places, place_key(target, b->quiet))->unit)
         return false;
     if (b->is_volatile || volatile_at(t, target)) /* one of them will change before the other */
         return false;

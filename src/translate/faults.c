@@ -62,7 +62,7 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
                         .insns = m->insn,
                         .slots = m->slots,
                         .r10_saved = m->flags & MARK_R10,
-                        .record_done = m->flags & MARK_DONE,
+                        .record_done = m->flags & MARK_DONE && !t->quiet[m->unit],
                         .is_return = m->flags & MARK_RETURN,
                         .trap_len = m->flags & MARK_AFTER ? x[m->insn].len : 0,
                         .n_loans = m->n_loans,

@@ -46,7 +46,8 @@ static bool add_exit(struct builder *b, const struct unit_exit *x)
         if (b->n_insns == UNIT_INSNS)
             return false;
         const struct insn *in = &b->insn[b->n_insns];
-        if (!path_take(b, pc) || volatile_insn(t, in) || !may_be_in_path(in))
+        if (!path_take(b, pc) || volatile_insn(t, in) || !may_be_in_path(in) ||
+            (b->n_insns && version_tells(b, in)))
             return false;
         b->n_insns++;
         b->next = in->class == INSN_JMP ? in->target : pc + in->len;

@@ -18,6 +18,12 @@ struct link *link_of(struct translator *t, u32 exit)
     return &t->links[exit];
 }
 
+u64 link_key(const struct translator *t, u32 exit)
+{
+    const struct unit_exit *x = &t->table.exits.v[exit];
+    return x->target ? place_key(x->target, t->quiet[x->unit] ^ t->links[exit].crosses) : 0;
+}
+
 static void patch(struct translator *t, struct link *l, u32 to)
 {
     s32 rel = (s32)(to - (l->site + 4));
@@ -81,10 +87,10 @@ static void unlist_exit(struct translator *t, u32 exit, struct place *p)
 void link_exit(struct translator *t, u32 exit)
 {
     struct link *l = link_of(t, exit);
-    u64 target = t->table.exits.v[exit].target;
-    if (!target || !l->site || t->config.no_link)
+    u64 key = link_key(t, exit);
+    if (!key || !l->site || t->config.no_link)
         return;
-    struct place *p = places_get(&t->places, target);
+    struct place *p = places_get(&t->places, key);
     list_exit(t, exit, p);
     if (p->unit)
         patch(t, l, entry_for(t, exit, p));
@@ -95,7 +101,7 @@ void link_forget(struct translator *t, u32 exit)
     struct link *l = link_of(t, exit);
     if (!l->listed)
         return;
-    unlist_exit(t, exit, places_find(&t->places, t->table.exits.v[exit].target));
+    unlist_exit(t, exit, places_find(&t->places, link_key(t, exit)));
     if (l->linked)
         patch(t, l, l->stub);
 }
@@ -123,17 +129,17 @@ void link_head(struct translator *t, u32 from, u32 to)
 
 /* -- Tables read by the program --------------------------------------------------------------- */
 
-static struct index_entry *index_probe(struct translator *t, u64 pc)
+static struct index_entry *index_probe(struct translator *t, u64 key)
 {
     struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
-    u32 mask = (1u << WIRE_INDEX_LOG2) - 1, i = index_hash(pc);
+    u32 mask = (1u << WIRE_INDEX_LOG2) - 1, i = index_hash(key);
     for (u32 tries = 0; tries <= mask; tries++, i = (i + 1) & mask)
-        if (!v[i].pc || v[i].pc == pc)
+        if (!v[i].pc || v[i].pc == key)
             return &v[i];
     return NULL;
 }
 
-/* Where a pc is in the index; it keeps its entry. */
+/* Where a place is in the index; it keeps its entry. */
 static struct index_entry *index_entry(struct translator *t, struct place *p)
 {
     struct index_entry *v = (struct index_entry *)(t->config.wire + WIRE_INDEX_OFF);
@@ -157,9 +163,15 @@ static u64 *jump_table(struct translator *t)
     return (u64 *)(t->config.wire + WIRE_JUMP_OFF);
 }
 
-static u64 jump_index(u64 pc, u64 mask, enum arrival by)
+static u64 jump_index(u64 key, u64 mask, enum arrival by)
 {
-    return (pc & mask) + (by == BY_RETURN ? JUMP_MASK + 1 : 0);
+    u64 table = (by == BY_RETURN) + (key & PC_QUIET ? 2 : 0);
+    return (key & mask) + (table << WIRE_JUMP_LOG2);
+}
+
+static bool is_landing(u64 jump_index)
+{
+    return jump_index >> WIRE_JUMP_LOG2 & 1;
 }
 
 static u64 smaller_mask(const struct translator *t, u64 mask)
@@ -171,10 +183,9 @@ static void set_jump_mask(struct translator *t, u64 from, u64 mask)
 {
     struct control *c = (struct control *)(t->config.wire + WIRE_CTL_OFF);
     u64 *jump = jump_table(t);
-    for (u64 i = from; i <= mask; i++) {
-        jump[i] = t->config.guest.indirect;
-        jump[JUMP_MASK + 1 + i] = t->config.guest.landing;
-    }
+    for (u64 table = 0; table < (t->config.selection ? 4 : 2); table++)
+        for (u64 i = from; i <= mask; i++)
+            jump[(table << WIRE_JUMP_LOG2) + i] = table & 1 ? t->config.guest.landing : t->config.guest.indirect;
     t->jump_mask = mask;
     for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++) {
         u8 *block = t->config.wire + WIRE_THREAD_OFF + (u64)i * WIRE_THREAD_SIZE;
@@ -199,9 +210,9 @@ u64 translator_jump_mask(const struct translator *t)
     return t->jump_mask;
 }
 
-static u64 *jump_entry(struct translator *t, u64 pc, enum arrival by)
+static u64 *jump_entry(struct translator *t, u64 key, enum arrival by)
 {
-    return &jump_table(t)[jump_index(pc, t->jump_mask, by)];
+    return &jump_table(t)[jump_index(key, t->jump_mask, by)];
 }
 
 /* Tell the program where a pc is: the index, and, where there are doors, the jump tables. */
@@ -262,7 +273,7 @@ void unpublish_end(struct translator *t)
         t->config.settle(t->config.ctx);
     for (size_t i = 0; i < t->gone.n; i++) {
         const struct gone *g = &t->gone.v[i];
-        u64 miss = g->at > JUMP_MASK ? t->config.guest.landing : t->config.guest.indirect;
+        u64 miss = is_landing(g->at) ? t->config.guest.landing : t->config.guest.indirect;
         if (load_relaxed(&jump[g->at]) == g->address)
             store_release(&jump[g->at], miss);
     }
@@ -286,8 +297,8 @@ void unpublish_all(struct translator *t)
     t->gone.n = 0;
 }
 
-void ahead_push(struct translator *t, u64 pc)
+void ahead_push(struct translator *t, u64 key)
 {
-    if (!t->config.no_ahead && pc)
-        vec_push(&t->ahead, pc);
+    if (!t->config.no_ahead && key)
+        vec_push(&t->ahead, key);
 }

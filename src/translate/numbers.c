@@ -15,9 +15,11 @@ static u64 mix(u64 h, u64 pc, const u8 *bytes, u32 len)
     return h ^ h >> 29;
 }
 
-static u32 hash_of_unit(const struct unit_table *x, const struct unit *u)
+static u32 hash_of_unit(const struct translator *t, u32 unit)
 {
-    u64 h = 0;
+    const struct unit_table *x = &t->table;
+    const struct unit *u = &x->units.v[unit];
+    u64 h = t->quiet[unit];
     for (u32 i = u->insn0; i < u->insn0 + u->n_insns; i++)
         h = mix(h, x->insns.v[i].pc, &x->code.v[x->insns.v[i].bytes], x->insns.v[i].len);
     return (u32)h;
@@ -25,7 +27,7 @@ static u32 hash_of_unit(const struct unit_table *x, const struct unit *u)
 
 static u32 hash_of_builder(const struct builder *b)
 {
-    u64 h = 0;
+    u64 h = b->quiet;
     for (u32 i = 0; i < b->n_insns; i++)
         h = mix(h, b->insn[i].pc, b->insn[i].bytes, b->insn[i].len);
     return (u32)h;
@@ -60,7 +62,7 @@ static void catch_up(struct translator *t)
     for (; x->n < t->table.units.n; x->n++) {
         if (x->n * 2 >= x->cap)
             grow(x);
-        u32 hash = hash_of_unit(&t->table, &t->table.units.v[x->n]);
+        u32 hash = hash_of_unit(t, x->n);
         *probe(x->v, x->cap, hash) = (struct number){.hash = hash, .unit = x->n + 1};
     }
 }
@@ -80,7 +82,8 @@ static bool has_insns(const struct builder *b, const struct unit *u)
     const struct unit_insn *in = &x->insns.v[u->insn0];
     for (u32 i = 0; i < u->n_insns; i++)
         if (in[i].pc != b->insn[i].pc || in[i].len != b->insn[i].len ||
-            in[i].refs != b->insn_refs[i] ||
+            in[i].refs != b->insn_refs[i] || in[i].watch != b->insn_watch[i] ||
+            in[i].slot != b->insn_slot[i] ||
             memcmp(&x->code.v[in[i].bytes], b->insn[i].bytes, in[i].len))
             return false;
     return true;
@@ -92,7 +95,7 @@ bool numbers_hold(struct builder *b, u32 unit)
     const struct unit *u = &x->units.v[unit];
     for (u32 k = 0; k < b->n_exits; k++)
         b->exit[k].unit = unit;
-    return u->pc == b->pc && u->n_insns == b->n_insns && u->n_refs == b->n_refs &&
+    return u->pc == b->pc && b->t->quiet[unit] == b->quiet && u->n_insns == b->n_insns && u->n_refs == b->n_refs &&
            u->n_exits == b->n_exits && has_insns(b, u) &&
            !memcmp(&x->refs.v[u->ref0], b->ref, b->n_refs * sizeof b->ref[0]) &&
            !memcmp(&x->exits.v[u->exit0], b->exit, b->n_exits * sizeof b->exit[0]);

@@ -86,6 +86,8 @@ static bool fits(struct builder *b, const struct insn *in)
 static u32 most_insns(const struct builder *b)
 {
     u32 limit = b->is_volatile ? VOLATILE_INSNS : COLD_INSNS, set = b->t->config.unit_insns;
+    if (version_is_crossing(b))
+        return 1;
     return set ? MIN(set, limit) : limit;
 }
 
@@ -128,7 +130,7 @@ bool path_form(struct builder *b)
     b->is_volatile = b->stack_stores = false;
     for (u64 pc = b->pc; b->n_insns < most_insns(b); pc = b->next) {
         struct insn *in = &b->insn[b->n_insns];
-        if (b->n_insns && in_path(b, pc))
+        if (b->n_insns && (in_path(b, pc) || version_parts(b, pc)))
             return true;
         if (!path_take(b, pc)) {
             b->next = pc;
@@ -137,7 +139,7 @@ bool path_form(struct builder *b)
                            (unsigned long long)pc) == 0;
         }
         slots += path_slots(in);
-        if (!fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
+        if ((b->n_insns && version_tells(b, in)) || !fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
             b->next = pc;
             return true;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the translator knows of each app pc: its unit, its doors, and which exits lead to it. */
+/* What the translator knows of each app pc, in each version: its unit, its doors, and which exits lead to it. */
 #ifndef PLACES_H
 #define PLACES_H
 
@@ -7,7 +7,7 @@
 #include "base/vec.h"
 
 struct place {
-    u64 pc;       /* 0 is free */
+    u64 pc;       /* with PC_QUIET: its quiet version; 0 is free */
     u32 unit;     /* unit number + 1, 0 if not translated; others may be below it */
     u32 entry;    /* cache offset of the unit's entry, at its gate */
     u32 inner;    /* and behind the gate */

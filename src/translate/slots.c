@@ -196,7 +196,7 @@ bool slots_before(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     struct access a[ACCESS_LIMIT];
-    if (b->t->config.events != EVENTS_memory)
+    if (!exit_tells_memory(b))
         return true;
     int n = insn_accesses(in, a);
     if (n < 0 || b->n_refs + (u32)n > UNIT_REFS ||
@@ -233,7 +233,7 @@ bool slots_before(struct builder *b, u32 i)
 void slots_after(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
-    if (b->t->config.events != EVENTS_memory || !in->is_rep || !b->insn_refs[i])
+    if (!exit_tells_memory(b) || !in->is_rep || !b->insn_refs[i])
         return;
     bool may_stop =
         in->z.mnemonic == ZYDIS_MNEMONIC_CMPSB || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSW ||
@@ -254,6 +254,6 @@ void slots_after(struct builder *b, u32 i)
 void slots_settle_rsp(struct builder *b)
 {
     const struct value *v = &b->values.reg[RSP];
-    if (b->t->config.events == EVENTS_memory && (!v->known || v->b != TERM_NONE))
+    if (exit_tells_memory(b) && (!v->known || v->b != TERM_NONE))
         make_known(b, RSP);
 }

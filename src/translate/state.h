@@ -19,6 +19,7 @@ struct link {
     u32 pad;     /* of the exit behind a call: cache offset of its landing pad */
     bool listed; /* it is among them */
     bool linked;
+    bool crosses; /* it leads to the other version of its unit */
 };
 
 /* What a unit may hold at most; and how many instructions one that is not hot does. */
@@ -31,6 +32,7 @@ struct call_site {
     u64 return_pc; /* what the program pushes */
     u32 exit;      /* of a direct call: the exit to link */
     bool direct;
+    bool quiet;
 };
 
 /* An entry of the jump tables that leads to a dropped unit. */
@@ -64,7 +66,7 @@ enum {
     MARK_CHECK = 32, /* the check of volatile code: it is not there to be read */
     MARK_HEAD = 16,  /* nothing of the program runs here */
 };
-enum { UNIT_MARKS = 4 * UNIT_INSNS + 3 };
+enum { UNIT_MARKS = 5 * UNIT_INSNS + 4 };
 
 /* A call whose callee is in the path: where it pushed its return address, relative to what terms, and whether something
  * may have overwritten it since. */
@@ -79,6 +81,7 @@ struct builder {
     struct translator *t;
     struct err *err;
     u64 pc;
+    bool quiet; /* it records nothing */
     struct insn insn[UNIT_INSNS];
     u32 n_insns;
     bool falls_off; /* the path ends without a branch: leave to `next` */
@@ -96,6 +99,7 @@ struct builder {
     u32 n_marks;
     u32 failed; /* the instruction that could not be emitted */
     u8 insn_refs[UNIT_INSNS];
+    u8 insn_watch[UNIT_INSNS], insn_slot[UNIT_INSNS];
     bool is_hot; /* see hot.c */
     struct frame frame[FRAME_LIMIT];
     u32 n_frames;
@@ -137,11 +141,13 @@ struct translator {
     u32 age; /* raised when code may have changed */
     struct unit_table table;
     struct link *links; /* one for each exit; those of units that are gone mean nothing */
+    bool *quiet;        /* for each unit */
     u32 *below;         /* for each unit, the one (number + 1) that it has taken the place of */
     struct numbers numbers;
     VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
     struct pages pages; /* which units depend on which pages of the program */
+    VEC(struct watched) watched; /* ascending; see watch.c */
     VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
     VEC(struct gone) gone;
     u64 jump_mask;    /* which bits of a target index the jump tables; grows */
@@ -164,6 +170,12 @@ struct translator {
     } chained[CHAIN_LIMIT + 1]; /* units emitted and not yet reachable */
     u32 n_chained;
 };
+
+/* Where a pc's version is among the places. */
+static inline u64 place_key(u64 pc, bool quiet)
+{
+    return pc | (quiet ? PC_QUIET : 0);
+}
 
 /* path.c: choose the instructions of a unit; false if there is not even one. */
 bool path_form(struct builder *b);
@@ -200,13 +212,32 @@ bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
 
+/* watch.c: what is to be stored before instruction i besides; store it. */
+u8 watch_at(const struct builder *b, u32 i);
+bool watch_emit(struct builder *b, u32 i);
+
 /* numbers.c: the unit (number + 1) that the path of this one had before, 0 if none; and, once it is emitted, whether it is
  * the same in every respect. */
 u32 numbers_find(struct builder *b);
 bool numbers_hold(struct builder *b, u32 unit);
 
-/* exits.c */
+/* versions.c: must a path that has begun end before this pc? */
+bool version_parts(const struct builder *b, u64 pc);
+/* Must the guest be told when a thread comes to this instruction? */
+bool version_tells(const struct builder *b, const struct insn *in);
+/* Is the unit nothing but the way to its quiet version? */
+bool version_is_crossing(const struct builder *b);
+/* Behind the gate: the way to the other version, if there is one here. */
+void version_head(struct builder *b);
+/* The target of a return or indirect jump is in r10, its record is written: does the function that is being recorded end here?
+ * Emits the test; the field of its jump, NULL if there is none. Then what it leads to, up to where r10 is looked up among the quiet. */
+u8 *version_leave_test(struct builder *b, bool is_return);
+void version_leave(struct builder *b, u8 *field);
+
+/* exits.c: does the unit write records; does it tell of memory in them; is there a record pointer? */
 bool exit_records(const struct builder *b);
+bool exit_tells_memory(const struct builder *b);
+bool exit_has_pointer(const struct builder *b);
 /* Is r11 not the program's here? */
 bool exit_takes_r11(const struct builder *b);
 s32 exit_record_size(const struct builder *b);
@@ -256,7 +287,11 @@ void branch_call_stub(struct translator *t, const struct call_site *c);
  * the unit. Returns its cache offset. */
 u32 branch_door(struct translator *t, struct emit *e, u64 pc, enum arrival by);
 
-/* body.c: emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
+/* body.c: the way out to the guest, before the unit has done anything; then it goes on at the entry, or, once this is noted, behind
+ * what has been emitted up to there. */
+void body_head_exit(struct builder *b, u64 entry, u64 guest);
+void body_note_inner(struct builder *b);
+/* Emit a formed unit; the entry's cache offset. The exit noted in b->adjacent has no jump:
  * what it leads to must be emitted next, or exit_late_jump be called. */
 bool body_emit(struct builder *b, u32 *entry);
 /* Keep the flags in a register; what follows may change them. Put them back. */
@@ -264,6 +299,8 @@ void body_save_flags(struct emit *e);
 void body_restore_flags(struct emit *e);
 
 /* link.c */
+/* Where an exit leads, as a key of the places; 0 if that is not known. */
+u64 link_key(const struct translator *t, u32 exit);
 u32 cache_offset(const struct translator *t, u64 cache_address);
 struct link *link_of(struct translator *t, u32 exit);
 /* Note where an exit leads, and link it if that is translated. */
@@ -285,7 +322,7 @@ void unpublish_end(struct translator *t);
 /* The place has a better landing now; end with unpublish_end. */
 void replace_landing(struct translator *t, struct place *p, u32 landing);
 void unpublish_all(struct translator *t);
-void ahead_push(struct translator *t, u64 pc);
+void ahead_push(struct translator *t, u64 key);
 
 /* volatile.c */
 bool volatile_at(const struct translator *t, u64 pc);
@@ -302,10 +339,10 @@ bool volatile_near_stack(const struct translator *t, const struct unit *u, u64 r
 
 /* drop.c: is this the place's unit, or one that its unit has taken the place of? */
 bool drop_holds(const struct translator *t, const struct place *p, u32 unit);
-/* Forget one unit, then tell the threads. */
-void drop_unit(struct translator *t, u64 pc);
+/* Forget the unit of a place, then tell the threads. */
+void drop_unit(struct translator *t, u64 key);
 void drop_end(struct translator *t);
-/* Note that the unit at pc depends on its own bytes and on the pages looked at. */
-void drop_note(struct translator *t, u64 pc);
+/* Note that the unit of a place depends on its own bytes and on the pages looked at. */
+void drop_note(struct translator *t, u64 key);
 
 #endif

@@ -13,6 +13,8 @@
 enum { UNIT_ROOM = 32768, EXTRA_ROOM = 4096 };
 /* How many units may be translated ahead of one request. Measured with bench/speed. */
 enum { AHEAD_BUDGET = 64 };
+/* No program has code beyond. */
+enum { ADDRESS_BITS = 56 };
 /* Room for the unit table, in elements: address space only, until it is used. */
 enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29 };
 
@@ -83,6 +85,7 @@ struct translator *translator_new(const struct translate_config *config)
     reserve_table(&t->table);
     t->links = reserve(EXIT_ID_LIMIT * sizeof *t->links);
     t->below = reserve(UNITS_CAP * sizeof *t->below);
+    t->quiet = reserve(UNITS_CAP * sizeof *t->quiet);
     t->decoded = reserve(DECODED * sizeof *t->decoded);
     t->age = 1;
     detect_features(t);
@@ -95,12 +98,14 @@ void translator_free(struct translator *t)
     release_table(&t->table);
     munmap(t->links, EXIT_ID_LIMIT * sizeof *t->links);
     munmap(t->below, UNITS_CAP * sizeof *t->below);
+    munmap(t->quiet, UNITS_CAP * sizeof *t->quiet);
     munmap(t->decoded, DECODED * sizeof *t->decoded);
     free(t->numbers.v);
     vec_fini(&t->marks);
     vec_fini(&t->ahead);
     places_fini(&t->places);
     pages_fini(&t->pages);
+    vec_fini(&t->watched);
     vec_fini(&t->looked);
     vec_fini(&t->gone);
     free(t);
@@ -137,7 +142,8 @@ static void commit_insns(struct builder *b, struct unit *u)
     for (u32 i = 0; i < b->n_insns; i++) {
         const struct insn *in = &b->insn[i];
         struct unit_insn x = {
-            .pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .bytes = (u32)table->code.n};
+            .pc = in->pc, .len = in->len, .refs = b->insn_refs[i], .watch = b->insn_watch[i],
+            .slot = b->insn_slot[i], .bytes = (u32)table->code.n};
         vec_push(&table->insns, x);
         memcpy(vec_grow(&table->code, in->len), in->bytes, in->len);
         b->t->stats.app_bytes += in->len;
@@ -165,6 +171,7 @@ static u32 commit_unit(struct builder *b)
     }
     /* The drain takes the table's length from here: the element first, then the count. */
     check(number < table->units.cap);
+    b->t->quiet[number] = b->quiet;
     table->units.v[number] = u;
     store_release(&table->units.n, number + 1);
     return number;
@@ -187,12 +194,13 @@ static void commit_code(struct builder *b, u32 number)
 static void note_chained(struct builder *b, u32 number, u32 entry)
 {
     struct translator *t = b->t;
-    struct place *p = places_get(&t->places, b->pc);
+    u64 key = place_key(b->pc, b->quiet);
+    struct place *p = places_get(&t->places, key);
     p->unit = number + 1;
     p->entry = entry;
     p->inner = b->inner;
     p->is_line = b->is_line;
-    drop_note(t, b->pc);
+    drop_note(t, key);
     struct chained *c = &t->chained[t->n_chained++];
     *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
     c->call.exit += t->table.units.v[number].exit0;
@@ -204,13 +212,14 @@ static void connect(struct translator *t, const struct chained *c)
     const struct unit *u = &t->table.units.v[c->unit];
     for (u32 k = 0; k < u->n_exits; k++) {
         link_exit(t, u->exit0 + k);
-        ahead_push(t, t->table.exits.v[u->exit0 + k].target);
+        ahead_push(t, link_key(t, u->exit0 + k));
     }
-    struct place *p = places_get(&t->places, u->pc);
+    bool quiet = t->quiet[c->unit];
+    struct place *p = places_get(&t->places, place_key(u->pc, quiet));
     link_place(t, p);
     publish(t, p);
     if (c->pad) {
-        struct place *r = places_get(&t->places, c->pad_pc);
+        struct place *r = places_get(&t->places, place_key(c->pad_pc, quiet));
         replace_landing(t, r, c->pad);
         r->call = c->pad - CALL_SIZE;
         r->callee = c->call.direct ? t->table.exits.v[c->call.exit].target : 0;
@@ -294,7 +303,7 @@ static bool number_and_emit(struct builder *b, u32 *entry, u32 *number)
 }
 
 /* Translate one unit at the end of the hot part; false with a sentence. */
-static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e)
+static bool translate_one(struct translator *t, u64 key, u32 chain, struct err *e)
 {
     struct builder *b = &t->builder;
     u32 entry, number;
@@ -302,10 +311,11 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
         return false;
     b->t = t;
     b->err = e;
-    b->pc = pc;
+    b->pc = key & ~PC_QUIET;
+    b->quiet = key & PC_QUIET;
     b->is_hot = false;
     b->chain = chain;
-    b->careful = places_get(&t->places, pc)->careful;
+    b->careful = places_get(&t->places, key)->careful;
     b->e = &t->hot;
     if (t->config.begin)
         t->config.begin(t->config.ctx);
@@ -317,22 +327,22 @@ static bool translate_one(struct translator *t, u64 pc, u32 chain, struct err *e
     return true;
 }
 
-/* Translate the unit at pc, and after it, without a jump between them, those that its last exit
+/* Translate the unit of a place, and after it, without a jump between them, those that its last exit
  * runs on into. */
-static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct err *e)
+static bool translate_unit(struct translator *t, u64 key, enum arrival by, struct err *e)
 {
     struct emit before = t->hot;
     t->looked.n = 0;
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
     /* A unit first reached by an indirect branch will be again: its door runs on into it. */
-    u32 door = by == BY_LINK ? 0 : branch_door(t, &t->hot, pc, by);
-    if (!translate_one(t, pc, CHAIN_LIMIT, e)) {
+    u32 door = by == BY_LINK ? 0 : branch_door(t, &t->hot, key & ~PC_QUIET, by);
+    if (!translate_one(t, key, CHAIN_LIMIT, e)) {
         t->hot = before;
         return false;
     }
     if (door) {
-        struct place *p = places_get(&t->places, pc);
+        struct place *p = places_get(&t->places, key);
         if (by == BY_JUMP)
             p->door = door;
         else
@@ -341,7 +351,7 @@ static bool translate_unit(struct translator *t, u64 pc, enum arrival by, struct
     for (u32 chain = CHAIN_LIMIT; t->builder.adjacent; chain--) {
         struct err ignored;
         u32 exit = t->builder.exit0 + t->builder.adjacent - 1;
-        u64 next = t->table.exits.v[exit].target;
+        u64 next = link_key(t, exit);
         if (translate_one(t, next, chain - 1, &ignored)) {
             places_get(&t->places, next)->before = exit + 1;
             continue;
@@ -379,12 +389,14 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
         return false;
     for (u32 k = 0; k < n; k++) {
         exits[k] = exit_ids[k] - FIRST_EXIT_ID;
-        if (exit_ids[k] < FIRST_EXIT_ID || exits[k] >= t->table.exits.n)
+        if (exit_ids[k] < FIRST_EXIT_ID || exits[k] >= t->table.exits.n ||
+            t->quiet[t->table.exits.v[exits[k]].unit])
             return false;
     }
     b->t = t;
     b->err = &ignored;
     b->pc = t->table.units.v[t->table.exits.v[exits[0]].unit].pc;
+    b->quiet = false;
     b->is_hot = true;
     b->chain = 0;
     b->careful = false;
@@ -410,15 +422,15 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
 /* -- Requests --------------------------------------------------------------------------------- */
 
 /* Make the indirect entry of a translated place. */
-static void make_door(struct translator *t, u64 pc, enum arrival by)
+static void make_door(struct translator *t, u64 key, enum arrival by)
 {
-    struct place *p = places_get(&t->places, pc);
+    struct place *p = places_get(&t->places, key);
     u32 *door = by == BY_JUMP ? &p->door : &p->landing;
     if (!*door) {
         t->looked.n = 0;
-        *door = branch_door(t, &t->cold, pc, by);
+        *door = branch_door(t, &t->cold, key & ~PC_QUIET, by);
         emit_jmp(&t->cold, t->cache + p->entry);
-        drop_note(t, pc);
+        drop_note(t, key);
         t->stats.doors++;
     }
     publish(t, p);
@@ -429,6 +441,10 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
     struct cache_pc none = {0};
     if (pc.v == 0) {
         err_set(e, "the program jumped to address 0");
+        return none;
+    }
+    if (pc.v >> ADDRESS_BITS && !(t->config.selection && pc.v >> ADDRESS_BITS == PC_QUIET >> ADDRESS_BITS)) {
+        err_set(e, "the program jumped to 0x%llx, where no program can be", (unsigned long long)pc.v);
         return none;
     }
     if (!has_room(t, 2 * UNIT_ROOM) && !translate_flush(t, e))
@@ -452,7 +468,7 @@ struct cache_pc translate_exit(struct translator *t, u32 exit_id, struct err *e)
         err_set(e, "the program asked for exit %u, which does not exist", exit_id);
         return (struct cache_pc){0};
     }
-    return translate_pc(t, (struct app_pc){t->table.exits.v[exit].target}, BY_LINK, e);
+    return translate_pc(t, (struct app_pc){link_key(t, exit)}, BY_LINK, e);
 }
 
 static bool is_unchanged(struct translator *t, const struct unit *u)
@@ -487,12 +503,12 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
 bool translate_ahead(struct translator *t)
 {
     while (t->ahead_next < t->ahead.n && t->ahead_budget && has_room(t, 2 * UNIT_ROOM)) {
-        u64 pc = t->ahead.v[t->ahead_next++];
+        u64 key = t->ahead.v[t->ahead_next++];
         struct err ignored;
-        if (places_get(&t->places, pc)->unit)
+        if (places_get(&t->places, key)->unit)
             continue;
         t->ahead_budget--;
-        if (translate_unit(t, pc, BY_LINK, &ignored))
+        if (translate_unit(t, key, BY_LINK, &ignored))
             t->stats.ahead++;
         return true;
     }

@@ -20,10 +20,18 @@ struct guest_points {
     u64 landing;  /* the same for a return */
     u64 syscall;  /* rcx = cache address to go on at */
     u64 stale;    /* r11 = struct gate; the unit's bytes are not what they were */
+    u64 tell;     /* r11 = struct gate; at a mark of the program or a trigger */
 };
 
 /* What may become of code: nothing without our being told, or anything at any moment. */
 enum code_kind { CODE_NONE, CODE_STABLE, CODE_VOLATILE };
+
+/* What is at a pc, for partial traces. */
+enum spot {
+    SPOT_SELECTED = 1, /* SELECT_places: it is recorded */
+    SPOT_TELL = 4,     /* the guest wants to know when a thread comes here */
+    SPOT_HEAD = 2,     /* a selected function begins; SELECT_scopes: it is recorded with all it calls */
+};
 
 struct translate_config {
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
@@ -47,6 +55,10 @@ struct translate_config {
     u64 jump; /* where the program maps the jump tables, below 2 GB */
     struct guest_points guest;
     enum events_level events;
+    enum selection selection;
+    bool keeps_scopes; /* quiet units note where a function returns that was being recorded */
+    /* What is at pc, enum spot; asked unless all is selected. */
+    u32 (*spot)(void *ctx, u64 pc);
     bool no_link;   /* stress: every exit asks */
     bool no_ahead;  /* stress: translate only what is asked for */
     bool all_gates; /* stress: no link goes behind a gate */
@@ -71,7 +83,7 @@ void translator_free(struct translator *t);
 /* How the program came to a pc: that decides which entry it needs next time. */
 enum arrival { BY_LINK, BY_JUMP, BY_RETURN };
 
-/* Return where the unit at pc starts, translating it if need be, with an entry for its kind of
+/* Return where the unit at pc (with PC_QUIET: its quiet version) starts, translating it if need be, with an entry for its kind of
  * arrival in the tables. 0 with a sentence if it cannot be translated. */
 struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arrival by,
                              struct err *e);
@@ -84,6 +96,13 @@ struct cache_pc translate_changed(struct translator *t, struct app_pc pc, u64 rs
 /* The code in the pages of start .. end - 1 is gone or changed: forget what depends on it, so that
  * whoever comes there next asks again. The units' numbers stay, for the records that name them. */
 void translate_drop(struct translator *t, u64 start, u64 end);
+/* From here on, and in place of all that was watched before: whoever comes to these heads of functions stores what they are given, and what
+ * they return. What is translated already stays as it is. */
+struct watched {
+    u64 pc;
+    enum watch kind;
+};
+void translate_watch(struct translator *t, const struct watched *heads, size_t n);
 /* What a fault in the cache means to the program. */
 struct fault {
     u64 pc;   /* the instruction */

@@ -208,6 +208,10 @@ static const char *path_fault(const struct unit_table *t, const struct unit *u,
         prefix[i + 1] = prefix[i];
         if (prefix[i].refs + in->refs > (int)u->n_refs)
             return "the instructions of a unit have more references than the unit";
+        if (in->watch >= WATCH_LIMIT || in->slot + watch_slots(in->watch) > TERM_SLOT_LIMIT)
+            return "an instruction is watched in an impossible way";
+        if (in->watch)
+            prefix[i + 1].slots = (u8)MAX(prefix[i].slots, in->slot + watch_slots(in->watch));
         u32 at = u->ref0 + prefix[i].refs;
         const char *fault = insn_refs_fault(t->refs.v, at, in->refs, i, &prefix[i + 1]);
         if (fault)

@@ -63,11 +63,23 @@ struct ref {
     u8 pad[2];
 };
 
+/* Registers that are stored though no address needs them. */
+enum watch {
+    WATCH_nothing,
+#define WATCH(name, number, arguments, what) WATCH_##name = number,
+#include "translate/watches.def"
+#undef WATCH
+    WATCH_LIMIT
+};
+/* How many slots that takes. */
+u32 watch_slots(u8 kind);
+
 struct unit_insn {
     u64 pc;
     u8 len;
     u8 refs; /* references of this instruction */
-    u16 pad;
+    u8 watch; /* what is stored before it besides, an enum watch */
+    u8 slot;  /* and from which slot on */
     u32 bytes; /* offset of its bytes in the table's code */
 };
 

@@ -4,7 +4,7 @@
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 /* One memfd holds everything both sides share; the program maps its parts side by side at one base
  * address, close enough to the executable that emitted code reaches its data, and each part to the
@@ -31,15 +31,16 @@
 #define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
 #define WIRE_JUMP_LOG2   18
 #define WIRE_JUMP_SIZE   (8ul << WIRE_JUMP_LOG2)
-/* One table for jumps and calls, one behind it for returns. */
-#define WIRE_JUMP_AREA  (2 * WIRE_JUMP_SIZE)
+/* One table for jumps and calls, one behind it for returns; and the same for quiet units. */
+#define WIRE_JUMP_PAIR  (2 * WIRE_JUMP_SIZE)
+#define WIRE_JUMP_AREA  (2 * WIRE_JUMP_PAIR)
 #define WIRE_TARGET_OFF (WIRE_JUMP_OFF + WIRE_JUMP_AREA)
 /* One per exit id: the app pc it leads to, so that the guest can leave without us. */
 #define WIRE_TARGET_SIZE (8ul << 24)
 #define WIRE_CACHE_OFF   (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
 #define WIRE_CACHE_SIZE  0x20000000ul
 #define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
-#define WIRE_BUF_AREA    0x9000000ul
+#define WIRE_BUF_AREA    0xc000000ul
 #define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
 /* The host keeps a page of its own right before its mapping. */
 #define WIRE_NODE_ROOM 4096
@@ -71,6 +72,13 @@
 #define T_PENDING   0x120 /* 32 bits; signals to deliver now: no system call may be begun */
 #define T_LENT \
     0x130 /* the program's value of a register that holds the record pointer instead of r11 */
+/* Of a partial trace; see translate/versions.c. */
+#define T_QUIET   0x138 /* 32 bits; the thread runs quiet units: they record nothing */
+#define T_ARMED   0x13c /* 32 bits; quiet units may be left for recording ones */
+#define T_ENTERED 0x140 /* ~rsp at the head of the function that is being recorded, or one of these: */
+#define ENTERED_NONE   (1ull << 62) /* none is */
+#define ENTERED_ALWAYS (ENTERED_NONE + 1) /* a thread that such a function has made: it is recorded to its end */
+#define T_DEADLINE 0x148 /* of a budget */
 #define T_CALLS             0x1fc0 /* below this, room for FRAME_LIMIT words that nobody reads: see hot.c */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000

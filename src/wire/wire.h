@@ -23,6 +23,18 @@ enum record_id {
     EXIT_ID_LIMIT = 1 << 24,
 };
 
+/* Does it state anew what the decoder carries? */
+static inline bool record_is_state(u32 id)
+{
+    return id == RECORD_state || id == RECORD_resumed || id == RECORD_entered;
+}
+
+/* Is something missing before it that was not to be recorded? */
+static inline bool record_is_gap(u32 id)
+{
+    return id == RECORD_resumed || id == RECORD_entered;
+}
+
 enum {
     RECORD_state_slots = 4,
     RECORD_syscall_slots = 3,
@@ -31,6 +43,10 @@ enum {
     RECORD_sigreturn_slots = 2,
     RECORD_stepped_slots = 3,
     RECORD_lost_slots = 2,
+    RECORD_resumed_slots = 4,
+    RECORD_entered_slots = 4,
+    RECORD_paused_slots = 4,
+    RECORD_mark_slots = 2,
     RECORD_ANY_SLOTS = 255,
     PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
 };
@@ -126,6 +142,14 @@ struct thread {
     u32 looking; /* it reads the index to fill the jump tables; guest writes, host reads */
     u64 known;   /* the epoch that `resume` is of; the guest's own */
     u64 lent;
+    u32 quiet, armed;
+    u64 entered;
+    u64 deadline; /* of the budget, by the time stamp counter; NO_DEADLINE while the clock stands */
+    u64 since, used; /* when the clock was started; what had been used by then, in this period */
+    u64 step_began, step_from; /* when and from where on records are measured */
+    u32 period, is_spent;
+    u32 was_open; /* the window, when the thread last looked */
+    u64 told;     /* pc of what the thread has told, and comes to once more in the other version; else 0 */
 
     u32 req_state; /* futex; guest posts, host answers */
     u32 req_kind;
@@ -162,6 +186,9 @@ struct thread {
     u32 swapped; /* register + 1 whose argument was replaced for the system call being made */
     u64 swapped_value;
     u64 old_blocked;
+    u64 call_began; /* by the time stamp counter; of a process that was attached to */
+    u32 parked; /* futex: told to leave, it waits to be put into the program's code by the host; the mask there is task_mask, the stack for signals is set */
+    u32 interrupted; /* attached: the system call at t->pc was interrupted with this errno of the kernel's, and begins again; 0: none */
     u64 room;   /* a mapping of ours for the time of the call, 0 if none */
     u64 arg[4]; /* what replaced arguments point to */
     struct {
@@ -185,7 +212,7 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 
 /* A thread holds at most one buffer, and at most `window` are handed over and not yet given back:
  * so there is always a free one for a thread that may have one. */
-#define BUFFER_WINDOW_LIMIT 32
+#define BUFFER_WINDOW_LIMIT 256
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
 #define BUFFER_RING         1024
 #define CODE_RANGES         128
@@ -217,6 +244,16 @@ struct control {
     u32 exited;    /* 256 + status, once the process has called exit_group */
     u32 leaving;   /* all threads are to go on natively */
     u32 attached;  /* the process ran before it came to us; the host has filled its threads' task_mask */
+    u32 selection; /* enum selection */
+    u32 open;      /* the window: nothing is recorded while this is 0 */
+    u32 by_marks;  /* the program's marks open and close it */
+    u32 countdown; /* calls of trigger functions until it opens; 0: they do not */
+    u32 policy;    /* enum policy, of the budget */
+    u32 shares_budget; /* one budget for all threads */
+    u32 period;    /* counts them */
+    u64 budget;    /* ticks in a period; 0: there is no budget */
+    u64 tick_rate; /* in a second */
+    u64 period_began;
     u32 has_rseq;  /* ... or one that made it did: its library believes in restartable sequences */
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
@@ -256,7 +293,27 @@ _Static_assert(BUFFER_COUNT_LIMIT <= BUFFER_RING, "all threads may hand over at 
 
 enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
 
-/* The index: open addressing by app pc, written by the host, read by the guest on a jump-table
+/* What decides whether a thread's code is recorded, beside the window being open. */
+enum selection {
+    SELECT_all,     /* there are no quiet units: all of it is, always */
+    SELECT_window, /* nothing else */
+    SELECT_places, /* where the code is */
+    SELECT_scopes, /* whether a function has been called and has not returned */
+};
+
+/* When threads look whether their budget is spent, and whether there is another. */
+enum policy {
+    POLICY_timer, /* when they have recorded as much as should take half of the time that is left; the host closes the gates when there is */
+    POLICY_tv,    /* at every gate */
+    POLICY_tvc,   /* at every gate of recording units; the host closes those of quiet ones when there is */
+    POLICY_tc,    /* when they are in the guest for another reason */
+};
+#define NO_DEADLINE (~0ull)
+
+/* Units have two versions: one records, the quiet one does not. Where a pc stands for one of them, this bit says which. */
+#define PC_QUIET (1ull << 63)
+
+/* The index: open addressing by app pc and version, written by the host, read by the guest on a jump-table
  * miss. Offsets are relative to the start of the cache; an entry is live once pc is set (stored
  * last). */
 struct index_entry {
@@ -267,11 +324,20 @@ struct index_entry {
     u32 pad;
 };
 
+/* A mark of the program: nop dword [rax + rax + MARK_MAGIC + its number], and these are special. See gait_mark.h. */
+#define MARK_MAGIC 0x47410000u
+enum { MARK_start = 0xfffe, MARK_stop = 0xffff };
+#define MARK_BYTES 0x00841f0fu
+static inline bool mark_is(u64 bytes)
+{
+    return (u32)bytes == MARK_BYTES && (u32)(bytes >> 32) >> 16 == MARK_MAGIC >> 16;
+}
+
 /* Behind the stub of a gate: which unit it is. */
 struct gate {
     u64 pc;
     s32 entry; /* the unit's entry, relative to this */
-    u32 pad;
+    s32 inner; /* the same behind the gate; the entry where everybody must pass that */
 };
 
 static inline u32 index_hash(u64 pc)
@@ -303,6 +369,10 @@ _Static_assert(offsetof(struct thread, more_spill) == T_SPILL2, "layout");
 _Static_assert(offsetof(struct thread, in_use) == T_IN_USE, "layout");
 _Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
 _Static_assert(offsetof(struct thread, lent) == T_LENT, "layout");
+_Static_assert(offsetof(struct thread, quiet) == T_QUIET, "layout");
+_Static_assert(offsetof(struct thread, armed) == T_ARMED, "layout");
+_Static_assert(offsetof(struct thread, entered) == T_ENTERED, "layout");
+_Static_assert(offsetof(struct thread, deadline) == T_DEADLINE, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");

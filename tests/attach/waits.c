@@ -74,6 +74,8 @@ static void *waiting_for_a_signal(void *arg)
         complain("sigwaitinfo", sigwaitinfo(&set, NULL));
 }
 
+static void on_usr1(int sig);
+
 /* Sleeps that must take as long as they say: not less, and not much more even if somebody looks on. */
 static void *sleeping(void *arg)
 {
@@ -104,13 +106,35 @@ static void *timed_poll(void *arg)
     return NULL;
 }
 
+/* The thread's own mask, stack for signals and handlers, as the kernel tells them. */
+static void look_at_signals(const stack_t *own)
+{
+    stack_t stack;
+    sigset_t mask;
+    struct sigaction act;
+    sigaltstack(NULL, &stack);
+    if (stack.ss_sp != own->ss_sp || stack.ss_size != own->ss_size || stack.ss_flags != own->ss_flags)
+        complain("sigaltstack", stack.ss_flags);
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    if (!sigismember(&mask, SIGTERM) || sigismember(&mask, SIGSEGV) || sigismember(&mask, SIGINT))
+        complain("sigmask", 0);
+    if (sigaction(SIGUSR1, NULL, &act) || act.sa_handler != on_usr1 || !(act.sa_flags & SA_RESTART))
+        complain("sigaction", act.sa_flags);
+    if (sigaction(SIGTRAP, NULL, &act) || act.sa_handler != on_usr1 || sigaction(SIGQUIT, NULL, &act) || act.sa_handler != SIG_IGN ||
+        sigaction(SIGSEGV, NULL, &act) || act.sa_handler != SIG_DFL)
+        complain("sigaction of another", act.sa_flags);
+}
+
 static void *computing(void *arg)
 {
+    stack_t own = {.ss_sp = malloc(SIGSTKSZ), .ss_size = SIGSTKSZ};
     uint64_t x = 1, sum = 0;
     double f = 0.5;
     (void)arg;
+    sigaltstack(&own, NULL);
     while (!stop) {
         uint64_t before = x, y = x;
+        look_at_signals(&own);
         for (int i = 0; i < 1000; i++) {
             x = x * 6364136223846793005ull + 1;
             f = f * 3.9 * (1 - f);
@@ -150,6 +174,8 @@ int main(int argc, char **argv)
     struct sigaction act = {.sa_handler = on_usr1, .sa_flags = SA_RESTART};
     struct timeval timeout = {1000, 0};
     sigaction(SIGUSR1, &act, NULL);
+    sigaction(SIGTRAP, &act, NULL);
+    signal(SIGQUIT, SIG_IGN);
     act.sa_handler = on_alarm;
     sigaction(SIGALRM, &act, NULL);
     if (pipe(quiet_pipe) || (quiet_socket = socket(AF_UNIX, SOCK_STREAM, 0)) < 0)

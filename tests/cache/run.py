@@ -118,7 +118,7 @@ def sharing_is_named():
             require(row["sharing"] == kind and row["variables"] == name and row["function"] in ("walk", "child"), f"{name}: {row}")
             require(f"{name}[" in source[row["line"] - 1], f"{name}: line {row['line']} is not where it is written")
     row = rows[symbols["left"] // 64 * 64]
-    require(row["variables"] == "left right", f"{row}")
+    require(row["variables"] == "left, right", f"{row}")
 
 
 @case

@@ -20,11 +20,13 @@ import zstandard
 M32, M64 = 2**32 - 1, 2**64 - 1
 END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
 STATE, PARTIAL, FIRST_EXIT = 1, 4, 16
-GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2}  # (12)
+STATES = (STATE, 9, 10)
+GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2, 9: 4, 10: 4, 11: 4, 12: 2}  # (12)
+WATCH_SLOTS = [0, 2, 2, 3, 4, 4, 5, 4, 5, 3, 4, 4, 5, 3]  # (6)
 RSP, FS, GS, ZERO = 250, 251, 252, 255  # terms
 # (6) The fields; + marks columns of differences.
 TABLES = {"Unit": "pc+ insn0+ n_insns ref0+ n_refs exit0+ n_exits",
-          "Insn": "pc+ len refs bytes+",
+          "Insn": "pc+ len refs watch slot bytes+",
           "Ref": "disp size insn+ kind op a b shift seg x y z count width flags",
           "Exit": "unit+ insns+ refs+ slots kind rsp_term is_call rsp_disp target+"}
 ROW = {name: namedtuple(name, fields.replace("+", "")) for name, fields in TABLES.items()}
@@ -33,7 +35,7 @@ Event = namedtuple("Event", "process thread pc kind address size")  # kind: I, L
 
 def chunks(f):
     """(1 to 4) Yield kind, owner and contents of each chunk."""
-    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 3, 0), "a trace has its magic, version 3 and no flags"
+    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 4, 0), "a trace has its magic, version 4 and no flags"
     kind = None
     for n in itertools.count():
         head, before = f.read(48), kind
@@ -202,7 +204,7 @@ def run(b, table):
     """(12 to 15) Yield each event of a chunk of records: instruction, kind, address, size."""
     value = {ZERO: 0}
     for i, e, slots in records(b, table):
-        if i == STATE:
+        if i in STATES:
             value.update(zip((RSP, FS, GS), slots))
         if not e and i != PARTIAL:
             continue
@@ -211,6 +213,7 @@ def run(b, table):
         assert n_insns <= unit.n_insns and n_refs <= unit.n_refs, "what ran is a prefix of its unit"
         refs = iter(table["Ref"][unit.ref0:unit.ref0 + n_refs])
         for insn in table["Insn"][unit.insn0:unit.insn0 + n_insns]:
+            assert all(insn.slot + k in now for k in range(WATCH_SLOTS[insn.watch])), "what is watched is in the record"
             yield insn, "I", insn.pc, insn.len
             for r in (own := itertools.islice(refs, insn.refs)):
                 turns = (accesses(r, now, not e) for r in ([r, next(own)] if r.flags & 1 else [r]))

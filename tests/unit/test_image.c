@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Code in a file has its function and its line; a file that is missing, another or none is told. */
+#include "image/data.h"
+#include "image/functions.h"
 #include "image/image.h"
 #include "test.h"
 
@@ -111,8 +113,88 @@ static void what_is_no_image_is_told(void)
     CHECK(is_in_trouble("[vdso]", "", "cannot be opened"));
 }
 
+/* -- Data --------------------------------------------------------------------------------------- */
+
+struct part {
+    char tag;
+    struct {
+        short low, high;
+    } range[3];
+};
+static volatile struct {
+    int n;
+    struct part parts[2][5];
+    long sums[10];
+} thing;
+
+/* The name of an address of ours, and how many bytes from there on have it. */
+static u64 name_of(struct image *m, const volatile void *address, char *text, size_t room)
+{
+    struct image_data *d = image_data(m);
+    u64 code, before, behind;
+    CHECK(d && image_vaddr(m, offset_of(the_place), &code));
+    const u64 at = (u64)(uintptr_t)address - (u64)(uintptr_t)the_place + code;
+    s64 datum = data_find(d, at);
+    CHECK(datum >= 0);
+    if (datum < 0)
+        return 0;
+    const u64 place = data_place(d, (u32)datum, at - data_get(d, (u32)datum)->start, &before, &behind);
+    data_name(d, (u32)datum, place, text, room);
+    return behind;
+}
+
+static void data_has_the_name_of_its_member(void)
+{
+    static volatile int inner[7];
+    const struct {
+        const volatile void *address;
+        const char *name;
+        u64 behind;
+    } cases[] = {
+        {&thing.n, "thing.n", 4},
+        {(const volatile char *)&thing.n + 1, "thing.n", 3},
+        {&thing.parts[1][3].tag, "thing.parts[..][..].tag", 1},
+        {&thing.parts[0][4].range[2].high, "thing.parts[..][..].range[..].high", 2},
+        {&thing.parts[1][0].range[1].low, "thing.parts[..][..].range[..].low", 2},
+        {&thing.sums[4], "thing.sums", 48},
+        {(const volatile char *)&thing.parts[1][3].tag + 1, "thing.parts[..][..]", 1}, /* nobody's */
+        {&inner[2], "data_has_the_name_of_its_member::inner", 20},
+        {&counter, "counter", 4},
+    };
+    struct image *m = image_open("/proc/self/exe", "");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200] = "";
+        u64 behind = name_of(m, cases[i].address, text, sizeof text);
+        CHECK_CASE(!strcmp(text, cases[i].name), "it is %s, not %s", text, cases[i].name);
+        CHECK_CASE(behind == cases[i].behind, "%s has %lu bytes", text, (unsigned long)behind);
+    }
+    char little[8];
+    name_of(m, &thing.parts[0][0].range[0].low, little, sizeof little);
+    CHECK(!strcmp(little, "thing.p"));
+    image_close(m);
+}
+
+static void count_place(void *ctx, const char *name, u64 offset)
+{
+    u64 *found = ctx;
+    if (!strcmp(name, "the_place"))
+        *found = offset;
+}
+
+static void functions_are_where_they_are(void)
+{
+    u64 found = 0;
+    image_functions("/proc/self/exe", count_place, &found);
+    CHECK(found == offset_of(the_place));
+    image_functions("/etc/passwd", count_place, &found);
+    image_functions("/tmp", count_place, &found);
+    image_functions("/nowhere", count_place, &found);
+}
+
 int main(void)
 {
+    data_has_the_name_of_its_member();
+    functions_are_where_they_are();
     code_has_its_function_and_line();
     what_is_no_code_has_no_place();
     another_build_id_is_told();

@@ -105,6 +105,9 @@ static void instructions(void)
     FAULT(t.insns.v[1].refs = 3, "more references than the unit");
     FAULT(t.insns.v[2].refs = 0, "belongs to no instruction");
     FAULT(t.refs.v[0].insn = 1, "another instruction");
+    FAULT(t.insns.v[0].watch = WATCH_LIMIT, "impossible way");
+    FAULT((t.insns.v[0].watch = WATCH_result, t.insns.v[0].slot = 239), "impossible way");
+    FAULT(t.insns.v[0].watch = WATCH_result, "fewer slots"); /* its exit has one */
 }
 
 static void references(void)

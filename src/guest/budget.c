@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* A time budget: in each period a thread records until its budget is spent, then runs quiet units until the next one.
+ *
+ * The clock runs while the thread runs recording units, waits for a buffer or for their translation; not while it is in a system call.
+ * (With one budget for the process, from the period's beginning on.) The host closes the gates when a period begins. That a budget is
+ * spent, the thread finds itself: what it records is its clock. From how fast the buffer fills it knows how much it will record in half
+ * the time that is left, and closes the gate there; so it comes by ever more often, and is late by a few records. No signal is
+ * needed that would interrupt system calls, and nobody who would have to be woken in time. If there is no empty buffer, a thread does
+ * not wait for one: it goes on quietly until the next period. */
+#include "guest/guest.h"
+
+enum { FIRST_STEP = 4096, LEAST_STEP = 128, LARGEST_STEP = 1 << 16 };
+
+static void start_clock(struct thread *t, u64 now)
+{
+    const struct control *c = control(t);
+    t->since = c->shares_budget ? c->period_began : now;
+    t->deadline = t->since + (c->budget - MIN(t->used, c->budget));
+}
+
+static void stop_clock(struct thread *t, u64 now)
+{
+    if (t->deadline == NO_DEADLINE)
+        return;
+    t->used += now - t->since;
+    t->deadline = NO_DEADLINE;
+}
+
+/* What is told of a period, and of the threads that recorded in it. */
+static void put_paused(struct thread *t, u64 now)
+{
+    const struct control *c = control(t);
+    u64 over = t->used > c->budget ? t->used - c->budget : 0;
+    u64 slot[RECORD_paused_slots] = {t->used, over, c->tick_rate, now};
+    put_record(t, RECORD_paused, RECORD_paused_slots, slot);
+}
+
+static void pause_clock(struct thread *t, u64 now)
+{
+    bool was_on = t->deadline != NO_DEADLINE;
+    stop_clock(t, now);
+    if (was_on && tells(t))
+        put_paused(t, now);
+}
+
+void budget_give_up(struct thread *t)
+{
+    pause_clock(t, time_stamp(t));
+    t->is_spent = true;
+}
+
+bool budget_is_spent(struct thread *t)
+{
+    const struct control *c = control(t);
+    if (!c->budget)
+        return false;
+    u64 now = time_stamp(t);
+    u32 period = load_acquire(&c->period);
+    if (t->period == period && (t->is_spent || now < t->deadline))
+        return t->is_spent;
+    pause_clock(t, now);
+    t->is_spent = t->period == period;
+    if (t->is_spent)
+        return true;
+    t->period = period;
+    t->used = 0;
+    return false;
+}
+
+void budget_begin(struct thread *t)
+{
+    if (control(t)->budget && !t->quiet)
+        start_clock(t, time_stamp(t));
+}
+
+void budget_stop(struct thread *t)
+{
+    if (control(t)->budget && !control(t)->shares_budget)
+        stop_clock(t, time_stamp(t));
+}
+
+u64 budget_step(struct thread *t)
+{
+    const struct control *c = control(t);
+    if (!c->budget || t->quiet || c->policy == POLICY_tc)
+        return NO_STEP;
+    if (c->policy != POLICY_timer || t->deadline == NO_DEADLINE)
+        return 0;
+    u64 now = time_stamp(t), left = t->deadline - MIN(now, t->deadline);
+    u64 took = now - t->step_began, bytes = t->ptr - t->step_from, step = FIRST_STEP;
+    if (bytes && bytes <= LARGEST_STEP && took) /* else it is another buffer */
+        step = MIN(left / 2, 1ull << 40) * bytes / took;
+    t->step_began = now;
+    t->step_from = t->ptr;
+    return MAX(MIN(step, (u64)LARGEST_STEP), (u64)LEAST_STEP);
+}
+
+bool budget_has_changed(const struct thread *t)
+{
+    const struct control *c = control(t);
+    return c->budget && load_acquire(&c->period) != t->period;
+}

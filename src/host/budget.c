@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The periods of a time budget. What threads do in them is guest/budget.c. */
+#include "host/process.h"
+
+#include <time.h>
+
+static u64 ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+/* How fast the time stamp counter counts. */
+static u64 measure_rate(void)
+{
+    struct timespec nap = {0, 5000000};
+    double from = monotonic();
+    u64 first = ticks();
+    nanosleep(&nap, NULL);
+    return (u64)((double)(ticks() - first) / (monotonic() - from));
+}
+
+void budget_begin(struct run *r)
+{
+    if (!(r->options->budget.seconds > 0))
+        return;
+    r->period.rate = measure_rate();
+    r->period.length = (u64)(r->options->budget.period * (double)r->period.rate);
+    r->period.began = ticks();
+}
+
+void budget_tell(const struct run *r, struct control *c)
+{
+    const struct budget *b = &r->options->budget;
+    if (!(b->seconds > 0))
+        return;
+    double rate = (double)r->period.rate;
+    c->budget = (u64)(b->seconds * rate);
+    c->tick_rate = r->period.rate;
+    c->policy = b->policy;
+    c->shares_budget = b->is_shared;
+    c->period = r->period.number;
+    c->period_began = r->period.began;
+}
+
+static void begin_period(struct run *r, struct process *p)
+{
+    struct control *c = p->control;
+    store_relaxed(&c->period_began, r->period.began);
+    __atomic_store_n(&c->period, r->period.number, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS) && c->policy != POLICY_tc; i++)
+        __atomic_store_n(&process_thread(p, i)->limit, 0, __ATOMIC_SEQ_CST);
+}
+
+void budget_look(struct run *r)
+{
+    u64 passed = ticks() - r->period.began;
+    if (!r->period.rate || passed < r->period.length)
+        return;
+    r->period.began += passed / r->period.length * r->period.length;
+    r->period.number++;
+    for (size_t i = 0; i < r->processes.n; i++)
+        begin_period(r, r->processes.v[i]);
+}
+
+u64 budget_wait(const struct run *r)
+{
+    u64 passed = ticks() - r->period.began, left = r->period.length - MIN(passed, r->period.length);
+    return r->period.rate ? MAX((u64)((double)left / (double)r->period.rate * 1e9), 1000) : 0;
+}

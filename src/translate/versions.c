@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Two versions of units, for partial traces: one records, the quiet one does not.
+ *
+ * Both keep the record pointer in r11, so that a thread may go from one to the other anywhere between two units, and each has
+ * jump tables of its own, so that it stays in its version until it is led to the other:
+ * - by the guest, at a gate, when the window opens or closes;
+ * - SELECT_places: quiet units of selected code begin with the way to the recording ones; code that is not selected has,
+ *   as its recording version, nothing but the way to the quiet one;
+ * - SELECT_scopes: the quiet unit at a selected function's head begins with the way to the recording one, and notes the stack
+ *   pointer; a return of the recording ones that has come up to it, or a jump that has gone above it, leads back.
+ * None of these touches the flags. */
+#include "translate/state.h"
+
+#include <string.h>
+
+static u32 spot_at(const struct builder *b, u64 pc)
+{
+    const struct translate_config *c = &b->t->config;
+    return c->selection != SELECT_all ? c->spot(c->ctx, pc) : 0;
+}
+
+static bool is_mark(const struct insn *in)
+{
+    u64 bytes;
+    memcpy(&bytes, in->bytes, sizeof bytes);
+    return in->len == sizeof bytes && mark_is(bytes);
+}
+
+bool version_tells(const struct builder *b, const struct insn *in)
+{
+    return exit_has_pointer(b) && (is_mark(in) || spot_at(b, in->pc) & SPOT_TELL);
+}
+
+/* By way of the guest, which leads the thread back here. */
+static void emit_tell(struct builder *b)
+{
+    u64 stub = emit_here(&b->t->cold);
+    body_head_exit(b, emit_here(b->e), b->t->config.guest.tell);
+    emit_jmp(b->e, stub);
+    body_note_inner(b);
+}
+
+bool version_parts(const struct builder *b, u64 pc)
+{
+    u32 differs = (spot_at(b, pc) ^ spot_at(b, b->pc)) & SPOT_SELECTED;
+    return differs || (b->quiet && spot_at(b, pc) & SPOT_HEAD);
+}
+
+bool version_is_crossing(const struct builder *b)
+{
+    return b->t->config.selection == SELECT_places && !b->quiet &&
+           !(spot_at(b, b->pc) & SPOT_SELECTED);
+}
+
+/* -- Heads ------------------------------------------------------------------------------------- */
+
+static void emit_gs_store_imm(struct emit *e, u32 value, u32 off)
+{
+    const u8 mov[] = {0x65, 0xc7, 0x04, 0x25}; /* mov dword gs:[off], value */
+    emit_bytes(e, mov, sizeof mov);
+    emit_32(e, off);
+    emit_32(e, value);
+}
+
+/* A jump if rcx is 0, over less than 128 bytes; its field. */
+static u8 *emit_jrcxz(struct emit *e)
+{
+    emit_8(e, 0xe3);
+    emit_8(e, 0);
+    return e->p - 1;
+}
+
+static void fill_jrcxz(struct emit *e, u8 *field)
+{
+    if (e->full)
+        return;
+    check(e->p - field - 1 < 128);
+    *field = (u8)(e->p - field - 1);
+}
+
+/* On to the other version of this unit. */
+static void emit_cross(struct builder *b)
+{
+    u32 k = b->n_exits++;
+    b->exit[k] =
+        (struct unit_exit){.kind = EXIT_LANDING, .rsp_term = TERM_NONE, .target = b->pc};
+    b->link[k] = (struct link){.stub = exit_ask_stub(b, k), .crosses = true};
+    exit_jmp(b, b->e, k);
+}
+
+/* What the decoder must know, and that there is a gap before. rcx is free. */
+static void emit_resumed(struct emit *e, bool is_head)
+{
+    u32 id = is_head ? RECORD_entered : RECORD_resumed;
+    const u8 rdfsbase[] = {0xf3, 0x48, 0x0f, 0xae, 0xc1}; /* rdfsbase rcx */
+    const u8 zero[] = {0x49, 0xc7, 0x43, RECORD_SLOTS_AT + 24, 0, 0, 0, 0}; /* mov qword [r11 + 28], 0 */
+    emit_store(e, RSP, R11, RECORD_SLOTS_AT);
+    emit_bytes(e, rdfsbase, sizeof rdfsbase);
+    emit_store(e, RCX, R11, RECORD_SLOTS_AT + 8);
+    emit_gs_load(e, RCX, T_APP_GS);
+    emit_store(e, RCX, R11, RECORD_SLOTS_AT + 16);
+    emit_bytes(e, zero, sizeof zero);
+    emit_header(e, id << RECORD_ID_SHIFT | RECORD_resumed_slots, 0);
+    emit_lea(e, R11, R11, RECORD_SLOTS_AT + 8 * RECORD_resumed_slots);
+}
+
+static void emit_begin(struct builder *b, bool is_head)
+{
+    struct emit *e = b->e;
+    const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_ARMED] */
+    const u8 not[] = {0x48, 0xf7, 0xd1};        /* not rcx */
+    emit_gs_store(e, RCX, T_SPILL0);
+    emit_bytes(e, load, sizeof load);
+    emit_32(e, T_ARMED);
+    u8 *field = emit_jrcxz(e);
+    if (b->t->config.selection == SELECT_scopes) {
+        emit_move(e, RCX, RSP);
+        emit_bytes(e, not, sizeof not);
+        emit_gs_store(e, RCX, T_ENTERED);
+    }
+    emit_resumed(e, is_head);
+    emit_gs_store_imm(e, 0, T_QUIET);
+    emit_gs_load(e, RCX, T_SPILL0);
+    emit_cross(b);
+    fill_jrcxz(e, field);
+    emit_gs_load(e, RCX, T_SPILL0);
+}
+
+void version_head(struct builder *b)
+{
+    u32 spot = spot_at(b, b->pc);
+    if (version_tells(b, &b->insn[0]))
+        emit_tell(b);
+    if (version_is_crossing(b)) {
+        emit_gs_store_imm(b->e, 1, T_QUIET);
+        emit_cross(b);
+    } else if (b->quiet && spot & (SPOT_SELECTED | SPOT_HEAD)) {
+        emit_begin(b, spot & SPOT_HEAD);
+    }
+}
+
+/* -- Returns ----------------------------------------------------------------------------------- */
+
+/* The stack grows down: at its own return the function's stack pointer is what it was at the head. A jump from there is a tail call, and
+ * belongs to it; one from above is a longjmp. What is 4 GB or more above is another stack. */
+u8 *version_leave_test(struct builder *b, bool is_return)
+{
+    const struct translate_config *c = &b->t->config;
+    if (c->selection != SELECT_scopes || (b->quiet && !c->keeps_scopes))
+        return NULL;
+    const u8 compare[] = {
+        0x48, 0x8d, 0x4c, 0x0c, is_return ? 1 : 1 - 8, /* lea rcx, [rsp + rcx + ..]: rsp - what it was */
+        0x48, 0x0f, 0xc9,                              /* bswap rcx */
+        0x89, 0xc9,                                    /* mov ecx, ecx: 0 if that is from 0 to 4 GB */
+    };
+    emit_gs_store(b->e, RCX, T_SPILL0);
+    emit_gs_load(b->e, RCX, T_ENTERED);
+    emit_bytes(b->e, compare, sizeof compare);
+    u8 *field = emit_jrcxz(b->e);
+    emit_gs_load(b->e, RCX, T_SPILL0);
+    return field;
+}
+
+void version_leave(struct builder *b, u8 *field)
+{
+    fill_jrcxz(b->e, field);
+    emit_imm(b->e, RCX, ENTERED_NONE);
+    emit_gs_store(b->e, RCX, T_ENTERED);
+    emit_gs_store_imm(b->e, 1, T_QUIET);
+    emit_gs_load(b->e, RCX, T_SPILL0);
+}
