@@ -135,6 +135,8 @@ static u32 function_of(struct naming *n, const struct context *x)
 {
     if (x->signal)
         return special_function(n->tree, "signal", x->signal);
+    if (!x->pc)
+        return tree_function(n->tree, "[not recorded]", NULL, false);
     return naming_function(n, x->pc);
 }
 

@@ -252,7 +252,7 @@ void frames_take(struct frames *f, u32 thread, const struct moves *m)
         return;
     if (t->is_open && m->begun) {
         t->open.to = m->pc;
-        if (m->pc)
+        if (m->pc || (m->is_gap && t->open.kind == MOVE_jump))
             take_move(c, t, &t->open);
         t->is_open = false;
     }

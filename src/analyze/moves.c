@@ -20,7 +20,7 @@ void moves_reset(struct moves *m)
 {
     m->list.n = 0;
     m->rest = (struct stack_counts){0};
-    m->begun = false;
+    m->begun = m->is_gap = false;
     m->open = 0;
     m->insns_done = m->steps_done = 0;
     m->n_slots = 0;
@@ -209,12 +209,15 @@ static u64 slot_of(const u8 *slots, u32 i)
     return carried_term(NULL, slots, (u8)i);
 }
 
-/* Where the last move led is not known. */
-static void lose(struct moves *m)
+/* Where the last move led is not known. A return into what was not to be recorded is one all the same. */
+static void lose(struct moves *m, bool is_gap)
 {
+    struct move *x = m->open ? &m->list.v[m->open - 1] : NULL;
+    if (!m->begun)
+        m->is_gap = is_gap;
     begin(m, 0);
-    if (m->open)
-        m->list.v[m->open - 1].kind = MOVE_leap;
+    if (x && !(is_gap && x->kind == MOVE_jump))
+        x->kind = MOVE_leap;
     m->open = 0;
 }
 
@@ -245,13 +248,13 @@ static void add_guest(struct moves *m, u32 id, const u8 *slots)
         put_break(m, MOVE_leap, 0);
         return;
     case RECORD_lost:
-        lose(m);
+        lose(m, false);
         put_break(m, MOVE_leap, 0);
         return;
     case RECORD_resumed:
     case RECORD_entered:
         m->now.rsp = slot_of(slots, 0);
-        lose(m);
+        lose(m, true);
         put_break(m, MOVE_leap, 0);
         put_move(m, MOVE_state, 0, m->now.rsp);
         if (id == RECORD_entered)

@@ -36,6 +36,7 @@ struct moves {
     struct stack_counts rest; /* what ran behind the last move */
     bool begun;               /* it is known where it begins: at this pc, 0 if that was lost, with this stack pointer */
     u64 pc, rsp;
+    bool is_gap; /* ... because it was not to be recorded */
     size_t open; /* this move, counted from 1, leads where the next record begins; 0: none does */
     u32 insns_done, steps_done; /* of a record that goes on in the next batch */
     u32 n_slots;

