@@ -14,10 +14,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "cache")]
-from cases import analysis, build, case, live_and_stored, main, record, require, use  # noqa: E402
+from cases import GAIT, analysis, build, case, live_and_stored, main, record, require, use  # noqa: E402
 
 WORK = use("why")
-from compare import compare_text, describe_any, refused, walk  # noqa: E402
+from compare import Model, compare_text, describe_any, events, refused, walk  # noqa: E402
 
 KINDS = ("hits", "misses", "cold", "capacity", "conflict", "taken", "evictions")
 
@@ -198,6 +198,68 @@ def require_columns(result, n):
     require(result["why"]["misses"] == result["total"]["D1mr"] + result["total"]["D1mw"], "no reference has two lines here, so as many miss")
 
 
+class Told:
+    """Where blocks are, as the program tells, and what they are called."""
+
+    def __init__(self, lines):
+        (mark, self.again), *entries = (line.split() for line in lines)
+        self.mark = int(mark, 16)
+        self.entries = [(int(start, 16), int(size), number) for start, size, number in entries]
+        sites = Counter(number for _, _, number in self.entries)
+        self.names = {number: f"heap block{'s' if sites[number] > 1 else ''} of {size} bytes from main at heap.c:{number}" for _, size, number in self.entries if size}
+        self.next, self.now = 0, {}
+
+    def events(self, trace):
+        """Those of the trace; what is told of is so from there on."""
+        for event in events(trace):
+            yield event
+            if event[2:4] in (("store", self.mark), ("modify", self.mark)):
+                start, size, number = self.entries[self.next]
+                self.next += 1
+                self.now[start] = start + size, self.names.get(number)
+
+    def name(self, address):
+        return next((name for start, (end, name) in self.now.items() if start <= address < end), None)
+
+
+def allocated():
+    """A program with heap blocks, its trace, and what it tells of them."""
+    program = build("heap", HERE / "heap.c", "-O1", "-g", "-no-pie")
+    out = subprocess.run(["setarch", "-R", "env", "-i", GAIT, "record", "--watch=alloc", "-o", WORK / "heap.gait", "--", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return program, WORK / "heap.gait", out.splitlines()
+
+
+@case
+def blocks_are_told_apart():
+    """By where they were allocated, though another had the same bytes before."""
+    text = "L1I size=1K ways=2\nL1D size=1K ways=2 {}\nL2 size=8K ways=4"
+    path = WORK / "heap.txt"
+    _, trace, lines = allocated()
+    for more in ("", "prefetch=next"):
+        told = Told(lines)
+        require(told.again == "1", "the second block is not where the first was")
+        path.write_text(text.format(more))
+        result, other = (analysis("cache", "--config", path, "--why", "-j", jobs, trace) for jobs in ("1", "4"))
+        require(result == other, "the number of threads matters")
+        require_sums(result, "heap")
+        model = Model(text.format(more), False, "L1D")
+        origin = model.why.origin
+        model.why.origin = lambda a, tag: told.name(origin(a, tag))  # what is counted by address is counted by name
+        why, blocks = model.run(told.events(trace)).why, set(told.names.values())
+        require(len(blocks) == 6, f"{blocks}")
+        ours = {row["variable"]: counts_of(row, 64) for row in result["variables"] if row["variable"] in blocks}
+        plain = {name: plain_counts(n) for name, n in why.bytes.items() if name}
+        require(ours == plain, f"variables {ours}, plainly {plain}")
+        ours, plain = Counter(), Counter()
+        for row in result["variable_evictors"]:
+            ours[tuple(row[x] if row[x] in blocks else None for x in ("variable", "by_variable"))] += row["count"]
+        for pair, n in why.byte_evictors.items():
+            plain[pair] += n
+        require(ours == plain, f"variables evict {list((ours - plain).items())[:4]}, plainly {list((plain - ours).items())[:4]}")
+        worst = max((row for row in result["points"] if row["function"] == "multiply"), key=lambda row: row["misses"])
+        require("b[i] = malloc" in (HERE / "heap.c").read_text().splitlines()[int(worst["variable"].split(":")[-1]) - 1], f"{worst} is not of the rows of b")
+
+
 def advice(trace, d1, remedy, variable):
     """The row of an advice, if there is one, and the misses of the variable."""
     result = analysis("cache", f"--D1={d1}", "--LL=65536,16,64", "--why", trace)
@@ -277,6 +339,11 @@ def why_is_the_same_live():
     for knobs, jobs, level in (("", "1", "L1D"), ("tinybuf", "3", "L2"), ("hot,tinybuf", "8", "L1D")):
         live, stored = live_and_stored(program, ["cache", "--config", path, "--why", "--level", level, "-j", jobs], knobs)
         require(live == stored and live["why"]["evictions"] > 100, f"GAIT_STRESS={knobs} -j {jobs}: live {live['why']}, stored {stored['why']}")
+
+    program = allocated()[0]
+    for knobs, jobs in (("", "3"), ("tinybuf", "1")):
+        live, stored = live_and_stored(program, ["cache", "--config", path, "--why", "-j", jobs], knobs)
+        require(live == stored and any("heap.c" in row["variable"] for row in live["variables"]), f"GAIT_STRESS={knobs} -j {jobs}: blocks have other names live")
 
 
 if __name__ == "__main__":
