@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* c = a * b, the plain way, with matrices that are told apart by where they were allocated; and a block that is given out again. It tells where its blocks
- * are, and from when to when. */
+/* c = a * b, the plain way, with matrices that are told apart by where they were allocated; a block that is given out again; and locals of calls at different
+ * depths. It tells where they are, and from when to when. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,8 +37,34 @@ static __attribute__((noinline)) void sum(volatile double *block)
             block[i] += i;
 }
 
+/* One instruction comes to either of two arrays; called from a little deeper, the second is where the first was. */
+static __attribute__((noinline)) void fill(int which)
+{
+    char x[64], y[64];
+    tell(x, sizeof x, -1);
+    tell(y, sizeof y, -2);
+    char *volatile chosen = which ? x : y;
+    volatile char *at = chosen;
+    for (int i = 0; i < 64; i++)
+        at[i]++;
+    tell(x, 0, 0);
+    tell(y, 0, 0);
+}
+
+static __attribute__((noinline)) void fill_deeper(int which)
+{
+    volatile char room[40];
+    room[0] = 0;
+    fill(which);
+    room[0]++;
+}
+
 int main(void)
 {
+    for (int i = 0; i < 2; i++) {
+        fill(i);
+        fill_deeper(!i);
+    }
     double *a = malloc(N * N * sizeof *a); tell(a, N * N * sizeof *a, __LINE__);
     double *c = malloc(N * N * sizeof *c); tell(c, N * N * sizeof *c, __LINE__);
     double **b = malloc(N * sizeof *b); tell(b, N * sizeof *b, __LINE__);
