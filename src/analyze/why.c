@@ -248,8 +248,12 @@ static void add_place(struct why_point *p, u32 place)
         p->unnamed[p->unnamed[0] != 0] = place;
         return;
     }
-    p->has_several |= p->data && p->data != place;
-    p->data = place;
+    for (u32 i = 0; i < POINT_DATA; i++)
+        if (!p->data[i] || p->data[i] == place) {
+            p->data[i] = place;
+            return;
+        }
+    p->has_more = true;
 }
 
 void why_begin(struct why *w, struct variable_part *p, const struct touch *list)

@@ -50,15 +50,17 @@ struct why_walk {
     u32 size; /* of the largest touch */
 };
 
+enum { POINT_DATA = 4 };
+
 /* A reference point: what an instruction reads, what it writes, or its own bytes. */
 struct why_point {
     u32 process; /* whose memory the code is in */
     u64 pc;
     enum point_kind kind;
     u64 lowest, highest; /* first bytes that it touched */
-    u32 data;            /* the place of these, the first; of those without a name, the first and the latest */
-    u32 unnamed[2];
-    bool has_several; /* and they are of others too */
+    u32 data[POINT_DATA]; /* the places of these: the first few, */
+    bool has_more;        /* and there are others; */
+    u32 unnamed[2];       /* of those without a name, the first and the latest */
     struct why_walk walk;
     u64 count[WHY_COUNTS];
 };

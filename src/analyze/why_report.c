@@ -39,19 +39,20 @@ static void add_counts(u64 *to, const u64 *from)
         to[i] += from[i];
 }
 
-/* A point's data has one name if all of it has. */
+/* One name, if all places have that. NULL: so far, there is none. */
+static const char *common_name(const struct why *w, const u32 *places, u32 n, struct variables *v, const char *name)
+{
+    for (u32 i = 0; i < n && places[i]; i++) {
+        const char *x = variables_name(v, why_variable(w, places[i])).text;
+        name = !name || !strcmp(name, x) ? x : "several";
+    }
+    return name;
+}
+
 static const char *data_of(const struct why *w, const struct why_point *p, struct variables *v)
 {
-    const u32 places[] = {p->data, p->unnamed[0], p->unnamed[1]};
-    const char *name = NULL;
-    bool has_several = p->has_several;
-    for (u32 i = 0; i < ARRAY_LEN(places) && !has_several; i++) {
-        const char *x = places[i] ? variables_name(v, why_variable(w, places[i])).text : name;
-        has_several = name && strcmp(name, x);
-        name = x;
-    }
-    if (has_several)
-        return "several";
+    const char *name = common_name(w, p->data, POINT_DATA, v, p->has_more ? "several" : NULL);
+    name = common_name(w, p->unnamed, ARRAY_LEN(p->unnamed), v, name);
     return name ? name : "nothing"; /* it was never asked for anything itself */
 }
 
