@@ -120,6 +120,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- cli tests/cli/run.py \
 	    -- export tests/export/run.py \
 	    -- cache tests/cache/run.py \
+	    -- why tests/why/run.py \
 	    -- mix tests/mix/run.py \
 	    -- branches tests/branches/run.py \
 	    -- deps tests/deps/run.py \

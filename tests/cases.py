@@ -29,6 +29,11 @@ def use(name):
     return _suite["work"]
 
 
+def work():
+    """That directory."""
+    return _suite["work"]
+
+
 def case(function):
     CASES.append(function)
     return function

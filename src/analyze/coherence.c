@@ -40,8 +40,12 @@ static u64 invalidate(struct visit *v, const struct core *core, u32 number, u64 
     const struct shape *s = v->h->shape;
     u64 dirty = 0;
     for (u32 i = 0; i < s->n_caches; i++)
-        if (s->cache[i].is_private)
-            dirty |= cache_remove(core->cache[i], line) & LINE_DIRTY;
+        if (s->cache[i].is_private) {
+            const u64 copy = cache_remove(core->cache[i], line);
+            dirty |= copy & LINE_DIRTY;
+            if (copy && v->h->why && v->h->why->cache == i)
+                why_take(v->h->why, number, line);
+        }
     v->part->coherence.invalidations++;
     tally_of(v->tally, v->id)[v->h->slots.invalidated]++;
     if (v->h->shares)

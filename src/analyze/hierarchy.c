@@ -48,13 +48,15 @@ void hierarchy_add_core(struct hierarchy *h, u32 core)
     pthread_mutex_unlock(&h->lock);
 }
 
-void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares)
+void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares,
+                    struct why *why)
 {
     *h = (struct hierarchy){.shape = s,
                             .slots = slots_of(s),
                             .private_levels = shape_private_levels(s),
-                            .is_cascade = cascade_suits(s),
+                            .is_cascade = !why && cascade_suits(s),
                             .shares = shares,
+                            .why = why,
                             .n_parts = parts};
     check(pthread_mutex_init(&h->lock, NULL) == 0);
     h->part = aligned_alloc(128, parts * sizeof *h->part);
@@ -128,7 +130,7 @@ static struct first first_of(const struct hierarchy *h, const struct core *core,
                       .log2 = (u32)__builtin_ctz(s->line),
                       .mask = {LINE_PREFETCHED, LINE_PREFETCHED | LINE_SHARED | LINE_DIRTY},
                       .wanted = {0, LINE_DIRTY}};
-    const bool every = s->prefetch == PREFETCH_stride;
+    const bool every = s->prefetch == PREFETCH_stride || (h->why && h->why->takes[side]);
     const bool changes[2] = {every, every || s->writing == WRITING_through || h->shares};
     for (u32 writes = 0; writes < 2; writes++)
         if (changes[writes]) { /* whatever the state is: none is as wanted */
@@ -165,6 +167,8 @@ static __attribute__((noinline)) void visit(struct visit *v, const struct touch 
 {
     const u64 line_size = 1ull << f->log2, from = x->address & ADDRESS_MASK,
               end = from + (x->size & TOUCH_SIZE);
+    if (v->h->why)
+        why_reach(v->h->why, x);
     v->side = x->id & TOUCH_CODE ? SIDE_code : SIDE_data;
     v->id = x->size & TOUCH_CROSSING ? crossings[x->id & ~TOUCH_CODE].id : x->id;
     v->flags = x->size & ~TOUCH_SIZE;
@@ -173,6 +177,7 @@ static __attribute__((noinline)) void visit(struct visit *v, const struct touch 
     for (u64 at = from; at < end;) {
         u64 next = MIN((at & ~(line_size - 1)) + line_size, end);
         v->address = at;
+        v->size = next - at;
         if (v->h->shares)
             v->bytes = sharing_bytes((u32)line_size, at, next - at);
         levels_visit(v, (at & ADDRESS_MASK) >> f->log2);

@@ -6,6 +6,7 @@
  *   cascade.c     the same, quicker, where only misses pass between levels
  *   coherence.c   cores that have the same line
  *   sharing.c     which of their bytes
+ *   why.c         what one of the caches is used for, and by whom
  *   hierarchy.c   cores, parts, and lists of touches
  *
  * It is simulated in parts, at the same time: no set of any cache is of two parts. */
@@ -16,6 +17,7 @@
 #include "analyze/sharing.h"
 #include "analyze/tally.h"
 #include "analyze/touches.h"
+#include "analyze/why.h"
 
 #include <pthread.h>
 
@@ -66,6 +68,7 @@ struct hierarchy {
     u32 private_levels;
     bool is_cascade;
     bool shares;                    /* bytes that cores share are looked at */
+    struct why *why;                /* NULL: nobody asks; else there is one part */
     pthread_mutex_t lock;           /* guards the making of cores */
     struct core *core[SHAPE_CORES]; /* atomic; NULL: not in use yet */
     u32 n_cores;                    /* in use are among the first of so many; atomic */
@@ -84,13 +87,14 @@ struct visit {
     u32 id; /* of the instruction or reference */
     enum side side;
     u32 flags; /* TOUCH_WRITE, TOUCH_STORE */
-    u64 address; /* the first byte that it touches in the line */
+    u64 address, size; /* the bytes that it touches in the line */
     u64 bytes;   /* and which bytes, as sharing.h has them */
     u64 shared;  /* LINE_SHARED if the line will be that */
     u32 missed; /* bits of levels */
 };
 
-void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares);
+void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares,
+                    struct why *why);
 void hierarchy_fini(struct hierarchy *h);
 /* Let there be this core, before any of its touches is taken. */
 void hierarchy_add_core(struct hierarchy *h, u32 core);

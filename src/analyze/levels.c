@@ -29,11 +29,23 @@ static struct cache_stats *stats_at(struct visit *v, enum side side, u32 level)
     return &v->part->stats[index_of(v, side, level)];
 }
 
+/* -- Why ---------------------------------------------------------------------------------------- */
+
+static bool is_watched(const struct visit *v, u32 cache)
+{
+    return v->h->why && v->h->why->cache == cache;
+}
+
+static struct why_touch touch_of(const struct visit *v)
+{
+    return (struct why_touch){v->core_number, v->tally, v->id, v->address, v->size};
+}
+
 /* -- Out ---------------------------------------------------------------------------------------- */
 
 /* Take a line out of all caches of a core that lie before this one; whether it was dirty in one of them. */
-static u64 withdraw_from(struct visit *v, const struct core *core, enum side side, u32 level,
-                         u64 line, u64 *copies)
+static u64 withdraw_from(struct visit *v, u32 number, const struct core *core, enum side side,
+                         u32 level, u64 line, u64 *copies)
 {
     const struct shape *s = v->h->shape;
     u64 dirty = 0;
@@ -42,6 +54,8 @@ static u64 withdraw_from(struct visit *v, const struct core *core, enum side sid
             u64 copy = cache_remove(core->cache[s->path[other][k]], line);
             *copies += copy != 0;
             dirty |= copy & LINE_DIRTY;
+            if (copy && is_watched(v, s->path[other][k]))
+                why_take(v->h->why, number, line);
         }
     return dirty;
 }
@@ -51,12 +65,12 @@ static u64 withdraw(struct visit *v, enum side side, u32 level, u64 line)
 {
     u64 *copies = &stats_at(v, side, level)->withdrawn;
     if (shape_at(v, side, level)->is_private)
-        return withdraw_from(v, v->core, side, level, line, copies);
+        return withdraw_from(v, v->core_number, v->core, side, level, line, copies);
     u64 dirty = 0;
     for (u32 i = 0; i < load_acquire(&v->h->n_cores); i++) {
         const struct core *core = load_acquire(&v->h->core[i]);
         if (core)
-            dirty |= withdraw_from(v, core, side, level, line, copies);
+            dirty |= withdraw_from(v, i, core, side, level, line, copies);
     }
     return dirty;
 }
@@ -79,6 +93,10 @@ static void put(struct visit *v, enum side side, u32 level, u64 line)
     if (level >= v->h->private_levels)
         line &= ~LINE_SHARED;
     u64 old = cache_put(cache_at(v, side, level), line);
+    if (is_watched(v, index_of(v, side, level))) {
+        const struct why_touch t = touch_of(v);
+        why_put(v->h->why, &t, line & ~LINE_STATE, old & ~LINE_STATE);
+    }
     if (old)
         evict(v, side, level, old);
 }
@@ -178,18 +196,23 @@ static u64 hit(struct visit *v, u32 level, u64 number, u64 *there, u32 ask)
     return 0;
 }
 
+/* Whether a level that misses will not have the line either. */
+static bool passes_by(const struct visit *v, u32 level, u32 ask)
+{
+    return ask & ASK_store && shape_at(v, v->side, level)->bypassed;
+}
+
 /* A write that the level does not keep to itself goes on as one; else only the line is wanted. */
 static u64 miss(struct visit *v, u32 level, u64 number, u32 ask)
 {
     const struct cache_shape *s = shape_at(v, v->side, level);
-    const bool passes_by = ask & ASK_store && s->bypassed;
-    const bool goes_on = passes_by || s->writing == WRITING_through;
+    const bool goes_on = passes_by(v, level, ask) || s->writing == WRITING_through;
     u64 dirty = ask_below(v, level, number, goes_on ? ask : ask & ASK_demand);
     if (s->inclusion == INCLUSION_exclusive)
         return dirty;
     if (ask & ASK_write && !goes_on)
         dirty = LINE_DIRTY;
-    if (!passes_by)
+    if (!passes_by(v, level, ask))
         put(v, v->side, level, number | v->tally->owner | dirty | v->shared);
     return 0;
 }
@@ -198,6 +221,10 @@ static u64 miss(struct visit *v, u32 level, u64 number, u32 ask)
 static u64 reach(struct visit *v, u32 level, u64 number, u32 ask)
 {
     u64 *there = cache_find(cache_at(v, v->side, level), number | v->tally->owner);
+    if (ask & ASK_demand && is_watched(v, index_of(v, v->side, level))) {
+        const struct why_touch t = touch_of(v);
+        why_ask(v->h->why, &t, number | v->tally->owner, there != NULL, !passes_by(v, level, ask));
+    }
     u64 dirty = there ? hit(v, level, number, there, ask) : miss(v, level, number, ask);
     if (!(ask & ASK_demand))
         return dirty;
@@ -228,4 +255,8 @@ void levels_visit(struct visit *v, u64 number)
             sharing_write(&v->part->sharing, line, v->core_number, v->bytes);
     }
     reach(v, 0, number, ask_of(v->flags));
+    if (v->h->why && v->h->why->takes[v->side]) {
+        const struct why_touch t = touch_of(v);
+        why_use(v->h->why, &t);
+    }
 }

@@ -62,7 +62,52 @@ static int misses_set(void *misses, const char *option, const char *value, struc
         m->sharing = true;
         return 0;
     }
-    return !strcmp(option, "by") ? spots_by(&m->spots, value, e) : set_sort(m, value, e);
+    if (!strcmp(option, "why")) {
+        m->asks_why = true;
+        return 0;
+    }
+    if (!strcmp(option, "level")) {
+        m->level = value;
+        return 0;
+    }
+    if (strcmp(option, "by"))
+        return set_sort(m, value, e);
+    m->by_given = true;
+    return spots_by(&m->spots, value, e);
+}
+
+/* The cache of a name; of those that have none of their own, the first or last for data. */
+static int find_level(const struct misses *m, struct err *e)
+{
+    const struct shape *s = &m->shape;
+    char names[8 * SHAPE_CACHES + 1] = "";
+    if (!m->level || !strcmp(m->level, "l1"))
+        return (int)s->path[SIDE_data][0];
+    if (!strcmp(m->level, "ll"))
+        return (int)s->path[SIDE_data][s->n_levels - 1];
+    for (u32 i = 0; i < s->n_caches; i++) {
+        if (!strcmp(m->level, s->cache[i].name))
+            return (int)i;
+        strcat(strcat(names, " "), s->cache[i].name);
+    }
+    return err_set(e, "--level is l1, ll or one of%s, not %s", names, m->level);
+}
+
+/* Somebody wants to know why a level misses. Lines of it that a fully associative cache would have depend on all its sets: there is one part. */
+static int begin_why(struct misses *m, struct err *e)
+{
+    const int cache = find_level(m, e);
+    if (cache < 0)
+        return -1;
+    if (m->shape.cache[cache].inclusion == INCLUSION_exclusive)
+        return err_set(e,
+                       "--why cannot tell of %s, which is exclusive: what it is asked for leaves "
+                       "it; choose another --level",
+                       m->shape.cache[cache].name);
+    why_init(&m->why, &m->shape, (u32)cache);
+    if (!m->by_given)
+        m->spots.by = BY_line;
+    return 0;
 }
 
 static int misses_begin(void *misses, u32 workers, struct err *e)
@@ -74,11 +119,13 @@ static int misses_begin(void *misses, u32 workers, struct err *e)
         m->shape = m->two;
     if (m->sharing && !shape_private_levels(&m->shape))
         return err_set(e, "--sharing needs caches that are private to cores");
-    if (misses_columns(m, e))
+    if (m->level && !m->asks_why)
+        return err_set(e, "--level says which level --why is about; give that too");
+    if (misses_columns(m, e) || (m->asks_why && begin_why(m, e)))
         return -1;
     m->tlbs_apart = m->shape.n_tlbs && workers > 1;
-    m->parts = shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
-    hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing);
+    m->parts = m->asks_why ? 1 : shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
+    hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing, m->asks_why ? &m->why : NULL);
     tlbs_init(&m->tlbs, &m->shape);
     m->lent = zeros(m->parts, sizeof *m->lent);
     m->begun = true;
@@ -92,6 +139,7 @@ static void misses_drop(void *misses)
         hierarchy_fini(&m->hierarchy);
         tlbs_fini(&m->tlbs);
     }
+    why_fini(&m->why);
     for (u32 i = 0; m->lent && i < m->parts; i++)
         lent_fini(&m->lent[i]);
     free(m->lent);
@@ -118,6 +166,12 @@ static u32 n_tallies(const struct misses *m)
     return m->parts + 2;
 }
 
+/* The variables' part for --why, behind those for sharing. */
+static u32 part_of_why(const struct misses *m)
+{
+    return m->sharing ? m->parts : 0;
+}
+
 static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
 {
     struct misses *m = misses;
@@ -127,10 +181,12 @@ static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
     x->number = number;
     x->tally = zeros(n_tallies(m), sizeof *x->tally);
     for (u32 i = 0; i < n_tallies(m); i++)
-        x->tally[i] = (struct tally){
-            .table = t, .owner = cache_owner(number), .slots = slots_of(&m->shape).n};
+        x->tally[i] = (struct tally){.table = t,
+                                     .owner = cache_owner(number),
+                                     .slots = slots_of(&m->shape).n,
+                                     .number = number};
     check(pthread_mutex_init(&x->lock, NULL) == 0);
-    x->variables = m->sharing ? variables_memory(m->variables, number, t, m->parts) : NULL;
+    x->variables = m->sharing || m->asks_why ? variables_memory(m->variables, number, t, part_of_why(m) + m->asks_why) : NULL;
     return x;
 }
 
@@ -144,7 +200,8 @@ static void misses_mapped(void *memory, const struct trace_mapped *mapped)
 /* What may be left out of the touches of a side. A second touch of the latest line changes nothing, unless
  *   - something else than touches may take the line away, or put another one in (inclusive caches, prefetches, one cache for both sides);
  *   - the policy tells lines that were used once from those that were used twice;
- *   - it writes, and writes go on to the next level, or do not bring the line in. */
+ *   - it writes, and writes go on to the next level, or do not bring the line in;
+ *   - somebody wants to know which bytes are used; or, to know what is where at which time, which reference it is. */
 static struct touch_rule rule_of(const struct misses *m, enum side side)
 {
     const struct shape *s = &m->shape;
@@ -152,7 +209,8 @@ static struct touch_rule rule_of(const struct misses *m, enum side side)
     struct touch_rule r = {.sets = shape_sets(c),
                            .line = c->line,
                            .every = c->policy == POLICY_rrip || c->prefetch || c->bypassed ||
-                                    s->path[SIDE_data][0] == s->path[SIDE_code][0],
+                                    s->path[SIDE_data][0] == s->path[SIDE_code][0] ||
+                                    (m->asks_why && (side == SIDE_data || m->why.takes[side])),
                            .every_write = c->writing == WRITING_through || m->sharing,
                            .writes = c->writing != WRITING_ignore};
     for (u32 i = 0; i < s->n_caches; i++)
@@ -227,14 +285,27 @@ static void take_pages(struct misses_memory *x, const struct misses_work *w)
     tlbs_take(&x->misses->tlbs, w->core, &x->tally[tally_of_tlbs(x->misses)], v, n);
 }
 
+/* In one part. */
+static void take_why(struct misses_memory *x, struct misses_work *w)
+{
+    struct misses *m = x->misses;
+    struct variable_part *p = variables_take(x->variables, part_of_why(m), &w->variables);
+    size_t n;
+    why_begin(&m->why, p, touches_of(&w->lines, 0, &n));
+    hierarchy_take(&m->hierarchy, 0, w->core, &x->tally[0], &w->lines);
+    variables_taken(p);
+}
+
 static void misses_take(void *memory, void *work, u32 part)
 {
     struct misses_memory *x = memory;
     struct misses *m = x->misses;
     struct misses_work *w = work;
-    if (part < m->parts)
+    if (part < m->parts && m->asks_why)
+        take_why(x, w);
+    else if (part < m->parts)
         hierarchy_take(&m->hierarchy, part, w->core, &x->tally[part], &w->lines);
-    if (part < m->parts && x->variables)
+    if (part < m->parts && m->sharing)
         lent_name(&m->lent[part], &m->hierarchy.part[part].sharing,
                   variables_take(x->variables, part, &w->variables),
                   line_length(m));
@@ -299,7 +370,9 @@ static void misses_end(void *memory)
         count_unit(x, &x->table->units.v[u]);
     for (u32 i = 0; i < n_tallies(x->misses); i++)
         tally_fini(&x->tally[i]);
-    for (u32 i = 0; x->variables && i < x->misses->parts; i++)
+    if (x->misses->asks_why)
+        why_end(&x->misses->why, x->number, variables_part(x->variables, part_of_why(x->misses)));
+    for (u32 i = 0; x->misses->sharing && i < x->misses->parts; i++)
         lent_name_late(&x->misses->lent[i], x->number, variables_part(x->variables, i),
                        line_length(x->misses));
     if (x->variables)
@@ -322,6 +395,9 @@ static const struct analysis_option options[] = {
     {"D1", "SIZE,WAYS,LINE", "... for data"},
     {"LL", "SIZE,WAYS,LINE", "the last level's"},
     {"sharing", NULL, "tell of lines that threads take from each other"},
+    {"why", NULL,
+     "tell why a level misses: kinds of misses, what of lines is used, who evicts them"},
+    {"level", "l1|ll|NAME", "which level --why is about; the first for data if it is not given"},
     {"by", "function|line|instruction", "what a row stands for"},
     {"sort", "l1|ll|ir|tlb|inv",
      "which rows come first: misses of the first or last level, instructions, misses of TLBs, "

@@ -21,8 +21,11 @@ struct misses {
     struct shape shape, two; /* what will be simulated; cachegrind's options */
     bool two_given, file_given;
     bool sharing;
+    bool asks_why, by_given;
+    const char *level; /* why that one misses: a cache's name, l1 or ll; NULL: not given */
     bool begun;
     struct hierarchy hierarchy;
+    struct why why; /* if it is asked for */
     struct tlbs tlbs;
     u32 parts;       /* of the caches */
     bool tlbs_apart; /* the TLBs are a part behind those; else they are with the only one */

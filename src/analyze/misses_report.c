@@ -307,6 +307,8 @@ void misses_tell(struct misses *m, struct sources *s, struct result *r)
     add_total(m, total, r);
     if (m->sharing)
         add_sharing(m, s, r);
+    if (m->asks_why)
+        why_tell(&m->why, m->spots.by, m->variables, s, r);
     struct table *t = result_table(r, TABLE_rows, "rows", "where");
     for (u32 c = 0; c < m->n_columns; c++)
         table_add_column(t, CELL_count, m->column[c].name, m->column[c].what);

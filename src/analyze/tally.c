@@ -61,4 +61,6 @@ void tally_fini(struct tally *t)
 {
     vec_fini(&t->insns);
     vec_fini(&t->refs);
+    vec_fini(&t->points[0]);
+    vec_fini(&t->points[1]);
 }

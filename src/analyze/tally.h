@@ -4,6 +4,7 @@
 #define TALLY_H
 
 #include "analyze/shape.h"
+#include "analyze/variables.h"
 #include "base/vec.h"
 #include "decode/decode.h"
 
@@ -16,11 +17,21 @@ struct slots {
     u32 n;
 };
 
+/* What why.h knows of an instruction or reference. */
+struct tally_point {
+    u32 point;                      /* its number; 0: none yet */
+    u32 place;                      /* of the data that it came to last, */
+    struct variable_stretch latest; /* which is this, as of this change: */
+    u64 change;
+};
+
 struct tally {
     const struct unit_table *table;
     u64 owner; /* of the memory's lines, see cache.h */
     u32 slots;
     VEC(u64) insns, refs; /* by number in the table, `slots` of each */
+    u32 number; /* of the memory */
+    VEC(struct tally_point) points[2]; /* of refs, of insns */
 };
 
 struct slots slots_of(const struct shape *s);

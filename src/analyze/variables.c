@@ -319,7 +319,7 @@ static struct variable_stretch static_at(struct variable_part *p, u64 address)
 {
     const struct span *s = span_at(p, address);
     struct variables *v = p->memory->variables;
-    struct variable_stretch r = {VARIABLE_OTHER, address, address + 1};
+    struct variable_stretch r = {VARIABLE_OTHER, address, address + 1, false};
     if (!s)
         return r;
     struct variable_file *f = s->file;
@@ -340,7 +340,7 @@ static struct variable_stretch static_at(struct variable_part *p, u64 address)
     struct cached *c = cached(p->places, PLACES, (u64)f->number << 32 | (u32)datum, place);
     if (!c->number)
         c->number = number_of_datum(v, f->number, d, (u32)datum, place) + 1;
-    return (struct variable_stretch){c->number - 1, address - before, MIN(address + behind, x->end + s->base)};
+    return (struct variable_stretch){c->number - 1, address - before, MIN(address + behind, x->end + s->base), false};
 }
 
 /* -- Blocks ------------------------------------------------------------------------------------- */
@@ -604,6 +604,7 @@ static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct varia
     if (!rsp || cfa - address - 1 >= STACK_SIZE)
         return false;
     struct cached *c = cached(p->places, PLACES, 1ull << 63 | ref, address - cfa);
+    r->moves = true;
     r->number = c->number - 1;
     if (c->number)
         return true;
@@ -611,7 +612,7 @@ static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct varia
     const struct span *s = span_at(p, pc);
     pthread_mutex_lock(&v->lock);
     if (data_local(image_data(s->file->image), pc - s->base, (s64)(address - cfa), text, sizeof text, &start, &end))
-        *r = (struct variable_stretch){0, cfa + (u64)start, cfa + (u64)end};
+        *r = (struct variable_stretch){0, cfa + (u64)start, cfa + (u64)end, true};
     else
         print_frame(s, pc, text);
     r->number = number_of_text(v, KIND_stack, text);
@@ -677,16 +678,16 @@ static struct variable_stretch stretch_at(struct variable_part *p, u64 address, 
     const u64 page = address & ~4095ull;
     const struct block *b = block_at(p, address);
     if (b && !b->is_mapping)
-        return (struct variable_stretch){b->id, b->start, b->end};
+        return (struct variable_stretch){b->id, b->start, b->end, false};
     struct variable_stretch r = static_at(p, address);
     if (r.number != VARIABLE_OTHER)
         return r;
     const struct variable_thread *t = stack_at(p, address);
     if (t && (!b || (t->top >= b->start && t->top < b->end))) {
         if (ref == VARIABLE_NO_REF || !in_frame(p, address, ref, &r))
-            r = (struct variable_stretch){number_of_stack(p, t), page, page + 4096};
+            r = (struct variable_stretch){number_of_stack(p, t), page, page + 4096, true};
     } else if (b) {
-        r = (struct variable_stretch){b->id, b->start, b->end};
+        r = (struct variable_stretch){b->id, b->start, b->end, false};
     } else {
         const bool in_heap = is_heap(p, address);
         r.number = in_heap ? number_of_heap(p) : VARIABLE_OTHER;
@@ -701,7 +702,7 @@ static struct variable_stretch stretch_at(struct variable_part *p, u64 address, 
 struct variable_stretch variables_stretch(struct variable_part *p, u64 address, u32 ref)
 {
     const u32 local = ref == VARIABLE_NO_REF ? 1 : number_of_ref(p, ref);
-    return local > 1 ? (struct variable_stretch){local - 2, 0, UINT64_MAX} : stretch_at(p, address, ref);
+    return local > 1 ? (struct variable_stretch){local - 2, 0, UINT64_MAX, false} : stretch_at(p, address, ref);
 }
 
 u32 variables_at(struct variable_part *p, u64 address, u32 ref)

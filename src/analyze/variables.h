@@ -63,6 +63,7 @@ u32 variables_at(struct variable_part *p, u64 address, u32 ref);
 struct variable_stretch {
     u32 number;
     u64 start, end;
+    bool moves; /* it is in a frame: another time, something else is there */
 };
 struct variable_stretch variables_stretch(struct variable_part *p, u64 address, u32 ref);
 /* It holds as long as this stays the same. */

@@ -255,6 +255,12 @@ u64 data_place(const struct image_data *d, u32 number, u64 offset, u64 *before, 
         return layout_place(&d->layouts, x->layout - 1, offset, before, behind);
     *before = offset;
     *behind = x->end - x->start - offset;
+    if (x->is_section) { /* as far as there is no variable in it */
+        const u64 address = x->start + offset;
+        const size_t i = up_to(d->v.v, d->v.n, address);
+        *before = i ? MIN(*before, address - d->v.v[i - 1].end) : *before;
+        *behind = i < d->v.n ? MIN(*behind, d->v.v[i].start - address) : *behind;
+    }
     return 0;
 }
 

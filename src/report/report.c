@@ -36,10 +36,10 @@ static const char *cell_text(char room[CELL_ROOM], const struct table_column *k,
         snprintf(room, CELL_ROOM, "0x%" PRIx64, c->count);
         break;
     case CELL_number:
-        snprintf(room, CELL_ROOM, "%.3f", c->number);
+        snprintf(room, CELL_ROOM, isfinite(c->number) ? "%.3f" : "-", c->number);
         break;
     case CELL_percent:
-        snprintf(room, CELL_ROOM, "%.2f %%", c->number);
+        snprintf(room, CELL_ROOM, isfinite(c->number) ? "%.2f %%" : "-", c->number);
     }
     return room;
 }

@@ -3,7 +3,8 @@
 
     Model(text).run(events)    text: as a file for --config; events: (thread, pc, what, address, size) of one process
 """
-from collections import defaultdict
+import copy
+from collections import Counter, OrderedDict, defaultdict
 
 PAGE, HUGE = 1 << 12, 1 << 21
 
@@ -124,6 +125,83 @@ class Cache:
         return line
 
 
+# -- Why one of them misses -----------------------------------------------------------------------------------------------
+
+class Why:
+    """What a cache is told to remember, one for each core or one for all. Points are (pc, kind)."""
+
+    def __init__(self, shape):
+        self.shape = shape
+        self.points = defaultdict(Counter)
+        self.bytes = defaultdict(Counter)  # by address
+        self.touched = defaultdict(set)    # addresses, by point
+        self.evictors = Counter()          # (point, point by which)
+        self.byte_evictors = Counter()     # (address, address for which)
+        self.cores = defaultdict(lambda: dict(full=OrderedDict(), known=set(), taken=set(), here={}))
+
+    def core(self, number):
+        return self.cores[number if self.shape["private"] else None]
+
+    def wanted(self, a, tag):
+        """The bytes of a line that an access wants."""
+        start = tag * self.shape["line"]
+        return range(max(a.address, start), min(a.address + a.size, start + self.shape["line"]))
+
+    def origin(self, a, tag):
+        return (list(self.wanted(a, tag)) or [tag * self.shape["line"]])[0]
+
+    def pieces(self, a, tag):
+        """Bytes, of long lines pieces of which there are 64."""
+        return {x // max(self.shape["line"] // 64, 1) for x in self.wanted(a, tag)}
+
+    def count(self, point, address, what, n=1):
+        self.points[point][what] += n
+        self.bytes[address][what] += n
+
+    def ask(self, a, tag, hit, brings):
+        c, address = self.core(a.core), self.origin(a, tag)
+        self.touched[a.point].add(address)
+        if hit:
+            self.count(a.point, address, "hits")
+            pieces = self.pieces(a, tag)
+            if pieces and pieces <= c["here"][tag][2]:
+                self.count(a.point, address, "temporal")
+        else:
+            kind = "cold" if tag not in c["known"] else "taken" if tag in c["taken"] else "conflict" if tag in c["full"] else "capacity"
+            self.count(a.point, address, kind)
+            self.count(a.point, address, "misses")
+        if tag in c["full"] or brings:
+            c["full"][tag] = True
+            c["full"].move_to_end(tag)
+            if len(c["full"]) > self.shape["size"] // self.shape["line"]:
+                c["full"].popitem(last=False)
+        if brings:
+            c["known"].add(tag)
+
+    def put(self, a, tag, victim):
+        c, address = self.core(a.core), self.origin(a, tag)
+        if victim is not None:
+            point, old, used = c["here"].pop(victim)
+            self.count(point, old, "evictions")
+            self.count(point, old, "used", len(used) * max(self.shape["line"] // 64, 1))
+            self.evictors[point, a.point] += 1
+            self.byte_evictors[old, address] += 1
+        c["here"][tag] = a.point, address, set()
+        c["taken"].discard(tag)
+
+    def take(self, core, tag):
+        c = self.core(core)
+        del c["here"][tag]
+        c["taken"].add(tag)
+        c["full"].pop(tag, None)
+
+    def use(self, a):
+        line, here = self.shape["line"], self.core(a.core)["here"]
+        for tag in range(a.address // line, (a.address + a.size - 1) // line + 1):
+            if tag in here:
+                here[tag][2].update(self.pieces(a, tag))
+
+
 # -- Descriptions ---------------------------------------------------------------------------------------------------------
 
 def number(text):
@@ -168,19 +246,22 @@ def describe(text):
 class Access:
     """Of one core to one line."""
 
-    def __init__(self, core, side, pc, address, size, writes=False, stores=False):
+    def __init__(self, core, side, pc, address, size, kind, writes=False, stores=False):
         self.core, self.side, self.pc, self.address, self.size = core, side, pc, address, size
         self.writes, self.stores = writes, stores
         self.missed, self.shared = set(), False
+        self.point = pc, "fetch" if side == "I" else "write" if kind == "store" else "read"
 
 
 class Model:
-    def __init__(self, text, sharing=False):
+    def __init__(self, text, sharing=False, why=None):
+        """why: the name of a cache that is to be looked at."""
         self.caches, self.tlbs, self.cores, self.huge = describe(text)
         self.paths = {side: [s for n in "1234" for s in (self.caches.get(f"L{n}{side}"), self.caches.get(f"L{n}")) if s] for side in "ID"}
         self.levels = len(self.paths["D"])
         self.private = sum(s["private"] for s in self.paths["D"])
         self.sharing = sharing
+        self.why = Why(self.caches[why]) if why else None
         self.instances = {}  # by name and core
         self.stats = defaultdict(lambda: dict(writebacks=0, withdrawn=0, prefetches=0, useful=0))
         self.upgrades = self.interventions = 0
@@ -197,6 +278,9 @@ class Model:
 
     def at(self, access, level):
         return self.cache(self.paths[access.side][level], access.core)
+
+    def watches(self, shape):
+        return self.why and self.why.shape is shape
 
     # Coherence: a line is in a core if a private cache of that has it.
 
@@ -224,15 +308,17 @@ class Model:
                 line.shared, line.dirty = True, False
             if writes:
                 for s in self.caches.values():
-                    if s["private"]:
-                        self.cache(s, core).remove(tag)
+                    if s["private"] and self.cache(s, core).remove(tag) and self.watches(s):
+                        self.why.take(core, tag)
                 self.counts[a.pc]["Inv"] += 1
                 self.lost[tag, core] = set()
                 self.lines[tag][0] += 1
                 self.lines[tag][3].add(core)
             if dirty:
                 self.interventions += 1
-                self.give(Access(a.core, "D", a.pc, 0, 0), self.private, Line(tag, dirty=True))
+                as_data = copy.copy(a)
+                as_data.side = "D"
+                self.give(as_data, self.private, Line(tag, dirty=True))
         for line in mine:
             line.shared = False
         return others and not writes
@@ -269,6 +355,8 @@ class Model:
                 line = self.cache(s, core).remove(tag) if self.ran[core] else None
                 self.stats[shape["name"]]["withdrawn"] += line is not None
                 dirty |= line is not None and line.dirty
+                if line and self.watches(s):
+                    self.why.take(core, tag)
         return dirty
 
     def give(self, a, level, line):
@@ -288,6 +376,8 @@ class Model:
     def put(self, a, level, line):
         line.shared &= level < self.private
         victim = self.at(a, level).put(line)
+        if self.watches(self.paths[a.side][level]):
+            self.why.put(a, line.tag, victim and victim.tag)
         if victim:
             self.evict(a, level, victim)
 
@@ -299,6 +389,8 @@ class Model:
             return False
         shape, cache = self.paths[a.side][level], self.at(a, level)
         line = cache.find(tag)
+        if demand and self.watches(shape):
+            self.why.ask(a, tag, line is not None, not (stores and shape["allocate"] == "no"))
         if line:
             given = self.hit(a, level, line, writes, stores, demand)
         else:
@@ -384,6 +476,8 @@ class Model:
                     if other == tag and core != a.core:
                         written |= self.bytes_of(a)
         self.reach(a, 0, tag, a.writes, a.stores, True)
+        if self.why and self.why.shape in self.paths[a.side]:
+            self.why.use(a)
         return a.missed
 
     def touch_pages(self, core, side, address, size):
@@ -412,7 +506,7 @@ class Model:
         missed, line, at = set(), self.paths[side][0]["line"], address
         while at < address + size:
             next_at = min((at // line + 1) * line, address + size)
-            missed |= self.touch_line(Access(core, side, pc, at, next_at - at, tracks and what in ("store", "modify"),
+            missed |= self.touch_line(Access(core, side, pc, at, next_at - at, what, tracks and what in ("store", "modify"),
                                              tracks and what == "store"))
             at = next_at
         for level in missed:

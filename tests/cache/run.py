@@ -8,124 +8,18 @@ Counts are compared in all, for each instruction, cache and shared line; with 1,
 last byte. Shapes are odd on purpose: one way, sets that are no power of two, 8 ways (which gait has code of its own for), caches
 so small that everything misses.
 """
-import itertools
 import random
 import subprocess
 import sys
-from collections import Counter
-from functools import lru_cache
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
-from cases import GAIT, ROOT, analysis, build, case, events_of, live_and_stored, main, record, require, use  # noqa: E402
-from model import Model  # noqa: E402
+from cases import GAIT, ROOT, build, case, live_and_stored, main, record, require, use  # noqa: E402
 
 WORK = use("cache")
-JOBS = (1, 2, 3, 4, 8)
-SOME_JOBS = itertools.cycle(((1, 2, 8), (1, 4, 3)))
-# I1, D1, LL: size, ways, line.
-SHAPES = [
-    ((32768, 8, 64), (32768, 8, 64), (262144, 16, 64)),
-    ((1024, 1, 32), (2048, 1, 64), (16384, 4, 128)),
-    ((3 * 2 * 64, 2, 64), (5 * 3 * 32, 3, 32), (7 * 8 * 64, 8, 64)),
-    ((512, 8, 64), (512, 8, 64), (1024, 16, 64)),
-    ((4096, 8, 32), (8192, 8, 128), (12 * 32 * 64, 12, 32)),
-    ((49152, 12, 64), (16384, 4, 16), (196608, 3, 64)),
-]
-L1 = "L1I size=1K ways=2\nL1D size=2K ways=4 {}\n"
-
-
-# -- gait and the model -------------------------------------------------------------------------------------------------
-
-def options_of(shape):
-    return [f"--{name}={size},{ways},{line}" for name, (size, ways, line) in zip(("I1", "D1", "LL"), shape)]
-
-
-def text_of(shape):
-    """The same as a description."""
-    return "\n".join(f"{name} size={size} ways={ways} line={line} write=ignore" for name, (size, ways, line) in zip(("L1I", "L1D", "L2"), shape))
-
-
-def cache(*args):
-    return analysis("cache", "--by", "instruction", *args)
-
-
-@lru_cache(maxsize=None)
-def events(trace):
-    found = list(events_of(trace))
-    require(len(found) > 1000, "hardly any events")
-    return found
-
-
-def compare(result, model, where):
-    """All that is counted. Instructions are compared as a bag: where they are is told by module and offset."""
-    names = [name for name in result["rows"][0] if name not in ("MPKI", "offset", "function", "module")]
-    for name in names:
-        ours, plain = result["total"][name], sum(n[name] for n in model.counts.values())
-        require(ours == plain, f"{where}: {name} is {ours} in all, plainly {plain}")
-    ours = Counter(tuple(row[name] for name in names) for row in result["rows"])
-    plain = Counter(tuple(n[name] for name in names) for n in model.counts.values())
-    require(ours == plain, f"{where}: of single instructions {list((ours - plain).items())[:3]}, plainly {list((plain - ours).items())[:3]}")
-    for row in result["caches"]:
-        for name, plain in model.stats[row["level"]].items():
-            require(row[name] == plain, f"{where}: {name} of {row['level']} is {row[name]}, plainly {plain}")
-    for name in ("upgrades", "interventions") if model.private else ():
-        require(result["total"][name] == getattr(model, name), f"{where}: {name} {result['total'][name]}, plainly {getattr(model, name)}")
-    if model.sharing:
-        compare_sharing(result["sharing"], model, where)
-
-
-def compare_sharing(rows, model, where):
-    length = model.paths["D"][0]["line"]
-    ours = sorted((r["address"], r["invalidations"], r["misses"], r["false_misses"], r["cores"]) for r in rows)
-    plain = sorted((tag * length, n[0], n[1], n[2], len(n[3])) for tag, n in model.lines.items())
-    require(ours == plain, f"{where}: shared lines {ours[:4]}, plainly {plain[:4]}")
-    for r in rows:
-        kind = "none" if not r["misses"] else {0: "true", r["misses"]: "false"}.get(r["false_misses"], "both")
-        require(r["sharing"] == kind, f"{where}: {r} is called {r['sharing']}, not {kind}")
-
-
-def by_any_number(where, *args):
-    """The result, which several numbers of threads agree on; which ones, changes from call to call."""
-    numbers = next(SOME_JOBS)
-    results = [cache("-j", str(jobs), *args) for jobs in numbers]
-    for jobs, result in zip(numbers, results):
-        require(result == results[0], f"{where}: -j {jobs} counts {result['total']}, -j {numbers[0]} {results[0]['total']}")
-    return results[0]
-
-
-def compare_text(trace, text, sharing=False):
-    """A described hierarchy; the model's account."""
-    path = WORK / "caches.txt"
-    path.write_text(text)
-    where = f"{trace.name}, {text.strip()!r}"
-    result = by_any_number(where, "--config", path, *(["--sharing"] if sharing else []), trace)
-    model = Model(text, sharing).run(events(trace))
-    compare(result, model, where)
-    return model
-
-
-def compare_shapes(trace, shapes=SHAPES):
-    """cachegrind's options."""
-    for shape in shapes:
-        where = f"{trace.name} {shape}"
-        result = by_any_number(where, *options_of(shape), trace)
-        for row, name in zip(result["caches"], ("L1I", "L1D", "L2")):
-            row["level"] = name
-        compare(result, Model(text_of(shape)).run(events(trace)), where)
-
-
-def walk(threads=0, knobs="hot,tinybuf"):
-    return walk_trace(threads, knobs)
-
-
-@lru_cache(maxsize=None)
-def walk_trace(threads, knobs):
-    options = ["-O1", "-nostdlib", "-static", "-fno-stack-protector", f"-DTHREADS={threads}", f"-DROUNDS={4 if threads else 50}"]
-    program = build(f"walk{threads}", HERE / "walk.c", *options)
-    return record(f"walk{threads}{knobs.replace(',', '')}", program, GAIT_STRESS=knobs)
+from compare import JOBS, L1, SHAPES, cache, compare_shapes, compare_text, describe_any, events, options_of, refused, walk  # noqa: E402
 
 
 # -- Two levels -----------------------------------------------------------------------------------------------------------
@@ -176,14 +70,14 @@ def every_policy():
 def writes():
     for first in ("write=back", "write=through", "write=through allocate=no", "allocate=no"):
         for second in ("write=back", "write=through allocate=no", "allocate=no policy=rrip"):
-            model = compare_text(walk(), L1.format(first) + f"L2 size=4K ways=4 {second}\nL3 size=16K ways=8")
+            _, model = compare_text(walk(), L1.format(first) + f"L2 size=4K ways=4 {second}\nL3 size=16K ways=8")
             require("through" in first + second or model.stats["L1D"]["writebacks"] > 50, f"{first}: hardly anything is written back")
 
 
 @case
 def inclusion():
     for second, third in (("inclusive", ""), ("exclusive", ""), ("exclusive", "inclusive"), ("inclusive", "exclusive"), ("exclusive", "exclusive")):
-        model = compare_text(walk(), L1.format("") + f"L2 size=4K ways=4 {second}\nL3 size=8K ways=8 {third}")
+        _, model = compare_text(walk(), L1.format("") + f"L2 size=4K ways=4 {second}\nL3 size=8K ways=8 {third}")
         require("inclusive" not in (second, third) or sum(n["withdrawn"] for n in model.stats.values()), "nothing is withdrawn")
 
 
@@ -191,7 +85,7 @@ def inclusion():
 def prefetchers():
     for first, second in (("next", "none"), ("stride", "none"), ("none", "next"), ("none", "stride"), ("next", "stride"), ("stride", "next")):
         for more in ("", "inclusive"):
-            model = compare_text(walk(), L1.format(f"prefetch={first}") + f"L2 size=8K ways=4 prefetch={second} {more}")
+            _, model = compare_text(walk(), L1.format(f"prefetch={first}") + f"L2 size=8K ways=4 prefetch={second} {more}")
             require(sum(n["useful"] for n in model.stats.values()) > 3, f"{first}, {second}: no prefetch is of use")
 
 
@@ -204,7 +98,7 @@ def threads_with_private_caches():
         for how in ("", "write=through allocate=no"):
             if "exclusive" in last and how:
                 continue
-            model = compare_text(walk(20), first.format(how) + last, sharing=True)
+            _, model = compare_text(walk(20), first.format(how) + last, sharing=True)
             false = [n for n in model.lines.values() if n[2]]
             require(false and any(n[1] > n[2] for n in model.lines.values()), "no false sharing, or nothing but that")
 
@@ -236,40 +130,6 @@ def pages_of_two_sizes():
                  "DTLB entries=8 ways=1 page=4K\nDTLB entries=3 ways=3 page=2M\nSTLB entries=4 ways=4 policy=fifo\nhuge all"):
         for trace in (walk(), walk(20)):
             compare_text(trace, plain + tlbs)
-
-
-def describe_any(pick):
-    """Any hierarchy that can be, as far as the rules of the man page say."""
-    levels, split = pick.randint(1, 4), pick.randint(0, 3)
-    private = pick.choice((0, 0, 1, 2)) if levels > 1 else 0
-    plain = not private and pick.random() < 0.3
-    line, text, above = pick.choice((16, 32, 64, 64, 128)), f"cores {pick.randint(1, 5)}\n", None
-    for level in range(1, levels + 1):
-        here = []
-        for side in ("I", "D") if level <= split else ("",):
-            policy = pick.choice(("lru", "lru", "plru", "fifo", "random", "rrip"))
-            ways = pick.choice((1, 2, 4, 8, 8)) if policy == "plru" else pick.choice((1, 2, 3, 4, 5, 8, 8, 16))
-            sets = pick.choice((1, 2, 4, 8, 8, 16, 3, 6, 12)) * level
-            length = pick.choice((16, 32, 64, 128)) if plain else line
-            words = [f"L{level}{side}", f"size={length * ways * sets}", f"ways={ways}", f"line={length}", f"policy={policy}"]
-            words.append("private" if level <= private else "shared")
-            write, allocate, inclusion, prefetch = ("ignore" if plain else pick.choice(("back", "back", "through"))), "yes", "neither", "none"
-            if not plain:
-                inclusion = pick.choice(("neither", "neither", "inclusive", "exclusive")) if level > 1 else "neither"
-                if inclusion == "exclusive" and any(a != ("back", "yes") for a in above):
-                    inclusion = "neither"
-                if inclusion == "exclusive":
-                    write = "back"
-                else:
-                    prefetch = pick.choice(("none", "none", "none", "next", "stride"))
-                    prefetch = "next" if prefetch == "stride" and side == "I" else prefetch
-                if inclusion == "neither":
-                    allocate = pick.choice(("yes", "yes", "no"))
-            here.append((write, allocate))
-            words += [f"write={write}", f"allocate={allocate}", inclusion, f"prefetch={prefetch}"]
-            text += " ".join(words) + "\n"
-        above = here
-    return text, private
 
 
 @case
@@ -324,11 +184,6 @@ def processes_do_not_share_lines():
 def status_and_output_pass_through():
     run = subprocess.run([GAIT, "cache", "--", "sh", "-c", "echo said; exit 3"], capture_output=True, text=True)
     require(run.returncode == 3 and run.stdout.startswith("said\n"), f"status {run.returncode}, {run.stdout[:40]!r}")
-
-
-def refused(options, word):
-    run = subprocess.run([GAIT, "cache", *options, "x.gait"], capture_output=True, text=True)
-    require(run.returncode == 2 and word in run.stderr, f"{options}: status {run.returncode}, {run.stderr}")
 
 
 @case
