@@ -282,16 +282,6 @@ def with_another_analysis():
     require(both["cache.total"]["Ir"] == alone["total"]["insns"], "both saw the same")
 
 
-def paths_of(tree):
-    """Each row of a tree by the names on its way from the root."""
-    way, rows = [], {}
-    for row in tree:
-        way[row["depth"]:] = [(row["function"], row["module"])]
-        rows[tuple(way)] = row
-    require(len(rows) == len(tree), "a context has two rows")
-    return rows
-
-
 @case
 def several_traces_in_one_tree():
     """Of runs whose addresses differ, whole and partial: sums by names, and what of the first tree the others have."""
@@ -317,7 +307,7 @@ def several_traces_in_one_tree():
 
 def require_coverage(rows, trees, what):
     """The root is in all of them, and does not count."""
-    contexts = [{path for path in tree if len(path) > 1} for tree in trees]
+    contexts = [{path for path in tree if path} for tree in trees]
     first, seen = contexts[0], set()
     require(len(rows) == len(trees) - 1, f"{what}: {len(rows)} rows of coverage")
     for n, (row, more) in enumerate(zip(rows, contexts[1:]), 1):
