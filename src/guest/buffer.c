@@ -61,7 +61,7 @@ static u64 buffer_start(const struct thread *t, u32 i)
     return (u64)(uintptr_t)wire(t) + WIRE_BUF_OFF + (u64)i * control(t)->buffer_size;
 }
 
-void publish_buffer(struct thread *t)
+void hand_over_buffer(struct thread *t)
 {
     struct control *c = control(t);
     u32 buffer = t->buffer;
@@ -75,6 +75,14 @@ void publish_buffer(struct thread *t)
     if (load_relaxed(&c->drain_sleeps) &&
         seq + 1 - load_relaxed(&c->returned) >= load_relaxed(&c->drain_wants))
         futex_wake(&c->drain_bell);
+}
+
+/* What begins the next buffer says where the stack is, and a quiet thread has moved on since its last record: say that first. */
+void publish_buffer(struct thread *t)
+{
+    if (t->quiet)
+        put_resumed(t);
+    hand_over_buffer(t);
 }
 
 /* Where the records of a thread that is no more end: buffers are handed out zeroed, and a header is
@@ -97,7 +105,7 @@ void publish_left_buffer(struct thread *t)
     if (t->buffer == NO_BUFFER)
         return;
     t->ptr = records_end(t);
-    publish_buffer(t);
+    hand_over_buffer(t);
 }
 
 static bool claim_in_word(struct thread *t, u32 word)

@@ -11,7 +11,7 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
     u64 slot[RECORD_native_slots] = {why, time_stamp(t)};
     if (t->buffer != NO_BUFFER && records(t) && !host_is_gone(t)) {
         put_record(t, RECORD_native, RECORD_native_slots, slot);
-        publish_buffer(t);
+        hand_over_buffer(t);
     }
     if (why == NATIVE_full)
         __atomic_fetch_add(&control(t)->untraced, 1, __ATOMIC_RELAXED);
@@ -105,19 +105,11 @@ static bool should_be_quiet(const struct thread *t)
     }
 }
 
-/* What begins a buffer says where the stack is, and a quiet thread has moved on since its last record: say that first. */
-static bool swap_before_recording(struct thread *t)
-{
-    if (t->quiet)
-        put_resumed(t);
-    return swap_buffer(t);
-}
-
 static void look_around(struct thread *t)
 {
     t->was_open = load_relaxed(&control(t)->open);
     t->armed = t->was_open && !budget_is_spent(t);
-    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_before_recording(t))) {
+    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
         budget_give_up(t);
         t->armed = false;
     }

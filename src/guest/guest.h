@@ -102,8 +102,9 @@ void put_resumed(struct thread *t);
 /* One instruction ran natively; a state record must follow. */
 void put_stepped(struct thread *t, u64 pc, u64 next);
 void put_syscall(struct thread *t, u64 nr);
-/* Hand the buffer over to the host; the same for a thread that is no more. */
+/* Hand the buffer over to the host: before another one; after the last record; for a thread that is no more. */
 void publish_buffer(struct thread *t);
+void hand_over_buffer(struct thread *t);
 void publish_left_buffer(struct thread *t);
 /* Get an empty buffer and begin it with a state record; false if there is no host any more. */
 bool new_buffer(struct thread *t);

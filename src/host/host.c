@@ -141,14 +141,24 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-int host_run(const struct run_options *o, struct run_result *result, struct err *e)
+/* Under stress, threads change versions all the time. */
+static void set_flips(struct run_options *o)
 {
-    struct run r = {.options = o, .result = result};
+    if (o->events != EVENTS_none && !(o->budget.seconds > 0))
+        o->budget = (struct budget){.seconds = 3e-4, .period = 1e-3};
+}
+
+int host_run(const struct run_options *options, struct run_result *result, struct err *e)
+{
+    struct run_options o = *options;
+    struct run r = {.options = &o, .result = result};
     *result = (struct run_result){0};
     keep_memory();
     check(pthread_mutex_init(&r.lock, NULL) == 0 && pthread_mutex_init(&r.writer_lock, NULL) == 0);
     if (read_stress(&r.stress, e) < 0 || open_trace(&r, e) < 0)
         return -1;
+    if (r.stress.flip)
+        set_flips(&o);
     int status = follow_begin(&r, e);
     if (status == 0)
         status = run(&r, e);

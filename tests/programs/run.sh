@@ -21,9 +21,10 @@ work=$root/build/programs
 gait=$root/build/gait
 
 # The settings: words for GAIT_STRESS. Those that src/host/stress.def does not have (yet) are left out, and that is said.
-small=${SETTINGS:-plain tinybuf hot,tinybuf single,strict leave}
+small=${SETTINGS:-plain tinybuf hot,tinybuf single,strict leave flip,hot}
 all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar older tinycache flush
-    tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf}
+    tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf flip flip,hot,tinybuf
+    flip,tinycache flip,single,strict}
 
 mode=small
 case ${1:-} in
