@@ -187,7 +187,7 @@ def what_cannot_be_is_refused():
         ("--follow=maybe", "-a", "deps", "--follow", "maybe", trace),
         ("--nosuch is unknown", "-a", "deps", "--nosuch", trace),
         ("--by=line is unknown", "-a", "deps", "--by=line", trace),
-        ("no TRACE, or -- PROGRAM was given", "-a", "deps"),
+        ("no TRACE, -p PID or -- PROGRAM was given", "-a", "deps"),
         ("is one more", "-a", "deps", trace, trace),
     ):
         refused(2, says, "analyze", *args)

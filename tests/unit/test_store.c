@@ -144,12 +144,12 @@ static void another_version_is_refused(void)
     size_t n = slurp(file, sizeof file);
     int good;
     struct err e;
-    file[8] = 4;
+    file[8] = 5;
     CHECK(read_bytes(file, n, &good, &e) == STORE_DAMAGED);
-    CHECK(good == 0 && strstr(e.text, "version 4, newer than version 3") != NULL);
+    CHECK(good == 0 && strstr(e.text, "version 5, newer than version 4") != NULL);
     file[8] = 1;
     CHECK(read_bytes(file, n, &good, &e) == STORE_DAMAGED);
-    CHECK(good == 0 && strstr(e.text, "version 1, older than version 3") != NULL);
+    CHECK(good == 0 && strstr(e.text, "version 1, older than version 4") != NULL);
 }
 
 static void a_wrong_checksum_names_chunk_and_offset(void)
