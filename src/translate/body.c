@@ -191,7 +191,8 @@ static void emit_syscall(struct builder *b, u32 i)
     exit_way_on(b, k);
 }
 
-/* After an instruction that changed a segment base the guest states it anew. */
+/* After an instruction that changed a segment base the guest states it anew; after one that may have set the alignment flag it
+ * sees to it that what follows does not run from the cache. */
 static bool emit_state_change(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
@@ -203,10 +204,7 @@ static bool emit_state_change(struct builder *b, u32 i)
     u32 k = exit_add(b, i + 1, EXIT_STATE, in->pc + in->len);
     exit_header(b, b->e, k, 0);
     exit_advance(b, b->e);
-    if (exit_records(b))
-        exit_ask(b, b->e, k, b->t->config.guest.state);
-    else
-        exit_way_on(b, k);
+    exit_ask(b, b->e, k, b->t->config.guest.state);
     return true;
 }
 
