@@ -672,6 +672,7 @@ static bool come_back(struct run *r, struct err *e)
         return false;
     if (poll(&ended, 1, 0) > 0) {
         r->attached_ended = end_of(r->attached_fd, &r->result->status);
+        r->detached = false; /* it has ended, if nobody knows how */
         return false;
     }
     return attach_begin(r, e) == 0;
