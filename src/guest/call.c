@@ -246,7 +246,7 @@ enum call {
 static void note_exit(struct thread *t)
 {
     if (records(t))
-        publish_buffer(t);
+        hand_over_buffer(t);
     if (t->regs[RAX] == __NR_exit_group && t->made != TASK_sharer)
         store_relaxed(&control(t)->exited, 256 | (u32)(t->regs[RDI] & 255));
     t->number = NO_NUMBER;

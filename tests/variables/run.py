@@ -19,9 +19,9 @@ WORK = use("variables")
 
 
 def recorded(name, source, *options, watch="alloc", knobs="", compiler="gcc"):
-    """The program's log and its trace; the same addresses in every run."""
+    """The program's log and its trace; the same addresses in every run, so the environment is always as long."""
     program, trace = build(name, HERE / source, "-g", *options, compiler=compiler), WORK / f"{name}.gait"
-    out = subprocess.run(["setarch", "-R", "env", "-i", f"GAIT_STRESS={knobs}", GAIT, "record", f"--watch={watch}", "-o", trace, "--", program],
+    out = subprocess.run(["setarch", "-R", "env", "-i", "GAIT_STRESS=" + knobs.ljust(30, ","), GAIT, "record", f"--watch={watch}", "-o", trace, "--", program],
                          stdout=subprocess.PIPE, text=True, check=True).stdout
     return program, trace, out.splitlines()
 
@@ -178,7 +178,7 @@ def results_are_the_same_however_units_are_made():
 @case
 def a_live_program_is_told_the_same():
     program, trace, _ = recorded("things-O1", "things.c", "-O1", "-no-pie")
-    out = subprocess.run(["setarch", "-R", "env", "-i", "GAIT_STRESS=", GAIT, "footprint", "--json", "--top", "1000000", "--results", WORK / "live.json", "--", program],
+    out = subprocess.run(["setarch", "-R", "env", "-i", "GAIT_STRESS=" + 30 * ",", GAIT, "footprint", "--json", "--top", "1000000", "--results", WORK / "live.json", "--", program],
                          stdout=subprocess.PIPE, check=True)
     import json
     live = json.loads((WORK / "live.json").read_text().splitlines()[-1])
