@@ -40,7 +40,7 @@
 #define WIRE_CACHE_OFF   (WIRE_TARGET_OFF + WIRE_TARGET_SIZE)
 #define WIRE_CACHE_SIZE  0x20000000ul
 #define WIRE_BUF_OFF     (WIRE_CACHE_OFF + WIRE_CACHE_SIZE)
-#define WIRE_BUF_AREA    0xc000000ul
+#define WIRE_BUF_AREA    0xa000000ul
 #define WIRE_SIZE        (WIRE_BUF_OFF + WIRE_BUF_AREA)
 /* The host keeps a page of its own right before its mapping. */
 #define WIRE_NODE_ROOM 4096

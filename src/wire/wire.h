@@ -212,7 +212,7 @@ enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R
 
 /* A thread holds at most one buffer, and at most `window` are handed over and not yet given back:
  * so there is always a free one for a thread that may have one. */
-#define BUFFER_WINDOW_LIMIT 256
+#define BUFFER_WINDOW_LIMIT 128
 #define BUFFER_COUNT_LIMIT  (WIRE_THREADS + BUFFER_WINDOW_LIMIT)
 #define BUFFER_RING         1024
 #define CODE_RANGES         128
