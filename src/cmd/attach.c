@@ -16,11 +16,6 @@ static const struct option options[] = {
     {0},
 };
 
-static const char *const events_names[] = {
-    [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
-
-static const char *const watch_names[] = {"none", "alloc"};
-
 int cmd_attach(int argc, char **argv)
 {
     static char path[64];
@@ -39,9 +34,9 @@ int cmd_attach(int argc, char **argv)
         else if (c == OPT_STATS)
             stats = true;
         else if (c == OPT_WATCH)
-            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
+            o.watch = option_watch(optarg);
         else
-            o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));
+            o.events = option_events(optarg);
     }
     attach_into(&a, argv[0], &o);
     if (!o.attach)

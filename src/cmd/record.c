@@ -20,14 +20,11 @@ static const struct option options[] = {
     {0},
 };
 
-static const char *const events_names[] = {
-    [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
 static const char *const sink_names[] = {
     [SINK_drop] = "drop", [SINK_decode] = "decode", [SINK_file] = "file"};
 
 static const char *const overflow_names[] = {[OVERFLOW_wait] = "wait", [OVERFLOW_drop] = "drop"};
 static const char *const follow_names[] = {"no", "yes"};
-static const char *const watch_names[] = {"none", "alloc"};
 
 /* PROG.gait in the current directory. */
 static const char *default_output(const char *program)
@@ -54,7 +51,7 @@ int cmd_record(int argc, char **argv)
             o.output = optarg;
             break;
         case OPT_EVENTS:
-            o.events = option_word("events", optarg, events_names, ARRAY_LEN(events_names));
+            o.events = option_events(optarg);
             break;
         case OPT_SINK:
             o.sink = option_word("sink", optarg, sink_names, ARRAY_LEN(sink_names));
@@ -66,7 +63,7 @@ int cmd_record(int argc, char **argv)
             o.follow = option_word("follow", optarg, follow_names, ARRAY_LEN(follow_names));
             break;
         case OPT_WATCH:
-            o.watch = option_word("watch", optarg, watch_names, ARRAY_LEN(watch_names));
+            o.watch = option_watch(optarg);
             break;
         case OPT_STATS:
             stats = true;

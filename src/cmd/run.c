@@ -32,6 +32,19 @@ void attach_into(const struct attach_options *a, const char *command, struct run
     o->leave = a->leave;
 }
 
+enum events_level option_events(const char *given)
+{
+    static const char *const names[] = {
+        [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
+    return option_word("events", given, names, ARRAY_LEN(names));
+}
+
+bool option_watch(const char *given)
+{
+    static const char *const names[] = {"none", "alloc"};
+    return option_word("watch", given, names, ARRAY_LEN(names));
+}
+
 void print_run_stats(const struct run_result *r)
 {
     const struct run_stats *s = &r->stats;

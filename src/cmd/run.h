@@ -18,6 +18,10 @@ bool attach_option(struct attach_options *a, const char *command, int c);
 /* Do they make sense, with what was chosen (select.h) in the options of a run? Then there, too. */
 void attach_into(const struct attach_options *a, const char *command, struct run_options *o);
 
+/* What is recorded, and whether allocations are: the words that --events and --watch were given. */
+enum events_level option_events(const char *given);
+bool option_watch(const char *given);
+
 /* What a run was like, for people, to standard error. */
 void print_run_stats(const struct run_result *r);
 /* Warn of what was not seen. */

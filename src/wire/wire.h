@@ -29,12 +29,6 @@ static inline bool record_is_state(u32 id)
     return id == RECORD_state || id == RECORD_resumed || id == RECORD_entered;
 }
 
-/* Is something missing before it that was not to be recorded? */
-static inline bool record_is_gap(u32 id)
-{
-    return id == RECORD_resumed || id == RECORD_entered;
-}
-
 enum {
     RECORD_state_slots = 4,
     RECORD_syscall_slots = 3,
