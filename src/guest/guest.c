@@ -125,9 +125,7 @@ static void choose_version(struct thread *t)
     budget_begin(t);
 }
 
-/* The host has opened or closed the window, or the budget is spent, or there is another. True if the thread changed its version:
- * t->resume is of the other one. */
-static bool follow_window(struct thread *t)
+bool follow_window(struct thread *t)
 {
     look_around(t);
     u32 quiet = should_be_quiet(t);
@@ -188,6 +186,7 @@ void on_exit(struct thread *t)
     t->pc = exit_target(t);
     if (changes_version(t))
         return;
+    rest_unless_worth(t);
     go_to(t, ask(t, REQ_follow_exit, t->reason));
 }
 
@@ -225,7 +224,10 @@ void on_gate(struct thread *t)
     if (runs_by_steps(t))
         step_native(t);
     bool changed = follow_window(t);
+    rest_look(t);
     set_limit(t);
+    if (!changed && rest_is_due(t))
+        rest_begin(t);
     if (changed)
         go_on(t);
     else if (t->quiet && control(t)->budget && control(t)->policy == POLICY_tv)
@@ -393,6 +395,12 @@ static bool look_up(struct thread *t, bool is_return)
     return found;
 }
 
+static void translate(struct thread *t, enum request_kind kind)
+{
+    rest_unless_worth(t);
+    go_to(t, ask(t, kind, key(t)));
+}
+
 void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
@@ -402,7 +410,7 @@ void on_indirect(struct thread *t)
     if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
     else if (!look_up(t, false))
-        go_to(t, ask(t, REQ_translate_pc, key(t)));
+        translate(t, REQ_translate_pc);
 }
 
 void on_landing(struct thread *t)
@@ -414,5 +422,5 @@ void on_landing(struct thread *t)
     if (changes_version(t))
         return;
     if (!look_up(t, true))
-        go_to(t, ask(t, REQ_translate_return, key(t)));
+        translate(t, REQ_translate_return);
 }
