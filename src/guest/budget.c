@@ -33,8 +33,7 @@ static void stop_clock(struct thread *t, u64 now)
 static void put_paused(struct thread *t, u64 now)
 {
     const struct control *c = control(t);
-    u64 over = t->used > c->budget ? t->used - c->budget : 0;
-    u64 slot[RECORD_paused_slots] = {t->used, over, c->tick_rate, now};
+    u64 slot[RECORD_paused_slots] = {t->used, t->used - c->budget, c->tick_rate, now};
     put_record(t, RECORD_paused, RECORD_paused_slots, slot);
 }
 
@@ -95,6 +94,25 @@ u64 budget_step(struct thread *t)
     t->step_began = now;
     t->step_from = t->ptr;
     return MAX(MIN(step, (u64)LARGEST_STEP), (u64)LEAST_STEP);
+}
+
+/* Waiting for a translation is within the budget only as long as it is expected to be: as long as one of the last has taken. A single one that took
+ * very long is forgotten soon. */
+bool budget_affords_request(struct thread *t)
+{
+    const struct control *c = control(t);
+    if (t->deadline == NO_DEADLINE || c->policy == POLICY_tc)
+        return true;
+    u64 now = time_stamp(t), left = t->deadline - MIN(now, t->deadline);
+    if (left > MIN(t->request_ticks, c->budget / 4))
+        return true;
+    t->request_ticks -= t->request_ticks / 8;
+    return false;
+}
+
+void budget_note_request(struct thread *t, u64 began)
+{
+    t->request_ticks = MAX(time_stamp(t) - began, t->request_ticks - t->request_ticks / 64);
 }
 
 bool budget_has_changed(const struct thread *t)

@@ -174,20 +174,46 @@ static u64 exit_target(const struct thread *t)
 /* Does a thread that is here for another reason, and only then looks at its budget, change its version? */
 static bool changes_version(struct thread *t)
 {
-    if (control(t)->policy != POLICY_tc || !control(t)->budget || !follow_window(t))
+    if (control(t)->policy != POLICY_tc || !control(t)->budget)
         return false;
+    bool changed = follow_window(t);
+    set_limit(t); /* it may be armed now, and record without coming here */
+    if (changed)
+        go_on(t);
+    return changed;
+}
+
+/* Where there is no time left to wait for a translation, the thread goes on quietly. */
+static bool gives_up(struct thread *t)
+{
+    if (budget_affords_request(t))
+        return false;
+    budget_give_up(t);
+    follow_window(t);
     set_limit(t);
+    if (rest_is_due(t))
+        rest_begin(t);
     go_on(t);
     return true;
+}
+
+/* Code that has not been translated. */
+static void request(struct thread *t, enum request_kind kind, u64 arg)
+{
+    if (gives_up(t))
+        return;
+    rest_unless_worth(t);
+    u64 began = time_stamp(t);
+    u64 answer = ask(t, kind, arg);
+    budget_note_request(t, began);
+    go_to(t, answer);
 }
 
 void on_exit(struct thread *t)
 {
     t->pc = exit_target(t);
-    if (changes_version(t))
-        return;
-    rest_unless_worth(t);
-    go_to(t, ask(t, REQ_follow_exit, t->reason));
+    if (!changes_version(t))
+        request(t, REQ_follow_exit, t->reason);
 }
 
 /* A new buffer for one that is full; false if there is no host any more. */
@@ -395,12 +421,6 @@ static bool look_up(struct thread *t, bool is_return)
     return found;
 }
 
-static void translate(struct thread *t, enum request_kind kind)
-{
-    rest_unless_worth(t);
-    go_to(t, ask(t, kind, key(t)));
-}
-
 void on_indirect(struct thread *t)
 {
     t->n_indirect_misses++;
@@ -410,7 +430,7 @@ void on_indirect(struct thread *t)
     if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
     else if (!look_up(t, false))
-        translate(t, REQ_translate_pc);
+        request(t, REQ_translate_pc, key(t));
 }
 
 void on_landing(struct thread *t)
@@ -422,5 +442,5 @@ void on_landing(struct thread *t)
     if (changes_version(t))
         return;
     if (!look_up(t, true))
-        translate(t, REQ_translate_return);
+        request(t, REQ_translate_return, key(t));
 }

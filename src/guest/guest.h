@@ -129,6 +129,9 @@ void budget_give_up(struct thread *t);
 /* Start the clock of a thread that records, and stop it. */
 void budget_begin(struct thread *t);
 void budget_stop(struct thread *t);
+/* Is there time for asking for a translation? And how long it took. */
+bool budget_affords_request(struct thread *t);
+void budget_note_request(struct thread *t, u64 began);
 /* After how many bytes of records to look again; NO_STEP: never. Has a period begun meanwhile? */
 #define NO_STEP (~0ull)
 u64 budget_step(struct thread *t);

@@ -146,6 +146,7 @@ struct thread {
     u32 credit;   /* and so often that it may have some code translated for that */
     u64 rest_began;
     u64 since, used; /* when the clock was started; what had been used by then, in this period */
+    u64 request_ticks; /* how long a translation takes, at worst */
     u64 step_began, step_from; /* when and from where on records are measured */
     u32 period, is_spent;
     u32 was_open; /* the window, when the thread last looked */
