@@ -14,6 +14,8 @@ static void call_back(const struct process *p, struct thread *t)
     info.si_value.sival_ptr = (void *)(uintptr_t)t->self;
     if (!__atomic_compare_exchange_n(&t->resting, &native, REST_called, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
+    if (p->run->stress.slow)
+        usleep(1000);
     bool sent = syscall(SYS_rt_tgsigqueueinfo, p->pid, pids_of_thread(p, t), SIGTRAP, &info) == 0;
     store_release(&t->resting, sent ? REST_sent : REST_native);
 }
