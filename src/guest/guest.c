@@ -72,8 +72,7 @@ static void go_to(struct thread *t, u64 answer)
 
 /* -- Entries from emitted code ----------------------------------------------------------------- */
 
-/* Is it about to go on with a system call that it was stopped in? Our way out makes the kernel forget that call. */
-static bool goes_on_with_call(const struct thread *t)
+bool goes_on_with_call(const struct thread *t)
 {
     u16 insn;
     return t->regs[RAX] == __NR_restart_syscall && !copy_in(&insn, t->pc, 2) && insn == 0x050f;
@@ -107,8 +106,9 @@ static bool should_be_quiet(const struct thread *t)
 
 static void look_around(struct thread *t)
 {
+    bool is_spent = budget_is_spent(t); /* whether or not the window is open: the period is known from here on */
     t->was_open = load_relaxed(&control(t)->open);
-    t->armed = t->was_open && !budget_is_spent(t);
+    t->armed = t->was_open && !is_spent;
     if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
         budget_give_up(t);
         t->armed = false;

@@ -165,6 +165,8 @@ u64 ask(struct thread *t, enum request_kind kind, u64 arg);
 bool follow_window(struct thread *t);
 /* Go on at t->pc: t->resume is set, or the instruction there runs natively. */
 void go_on(struct thread *t);
+/* Is it about to go on with a system call that it was stopped in? Our way out makes the kernel forget that call. */
+bool goes_on_with_call(const struct thread *t);
 /* Go on in the program's own code at t->pc; nothing of us is needed after this. */
 _Noreturn void leave_for_native(struct thread *t, enum native_reason why);
 

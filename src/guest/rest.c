@@ -24,9 +24,15 @@ void rest_look(struct thread *t)
         t->stays = 0;
 }
 
+static bool can_rest(const struct thread *t)
+{
+    return t->made != TASK_sharer && !(t->blocked & SIG_BIT(SIGTRAP_)) && !runs_by_steps(t) && !goes_on_with_call(t) &&
+           !load_relaxed(&control(t)->leaving);
+}
+
 bool rest_is_due(const struct thread *t)
 {
-    return control(t)->rests && t->quiet && !t->armed && !t->stays && t->made != TASK_sharer && !(t->blocked & SIG_BIT(SIGTRAP_)) && !runs_by_steps(t);
+    return control(t)->rests && t->quiet && !t->armed && !t->stays && can_rest(t);
 }
 
 void rest_unless_worth(struct thread *t)
