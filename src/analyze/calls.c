@@ -84,6 +84,7 @@ static void *calls_memory(void *calls, u32 number, const struct unit_table *t)
     m->calls = calls;
     m->number = number;
     stack_scripts_init(&m->scripts, t);
+    callers_init(&m->frames.callers);
     return m;
 }
 
@@ -122,6 +123,12 @@ static void calls_merge(void *memory, void *work)
     (void)memory;
     moves_fini(&w->moves);
     free(w);
+}
+
+static void calls_mapped(void *memory, const struct trace_mapped *mapped)
+{
+    struct calls_memory *m = memory;
+    m->frames.callers.mapped = mapped;
 }
 
 /* What is left of it are its contexts. */
@@ -434,6 +441,7 @@ const struct analysis analysis_calls = {
     .finish = calls_finish,
     .drop = calls_drop,
     .memory = calls_memory,
+    .mapped = calls_mapped,
     .end = calls_end,
     .work = calls_work,
     .open = calls_open,

@@ -234,6 +234,27 @@ static void begin_thread(struct contexts *c, struct frames_thread *t, const stru
     push_frame(&t->now, (struct frame){.slot = m->rsp, .context = call(c, root, m->pc, 0)});
 }
 
+/* What is known of a thread's stack by a copy of it is all that is known of it: others that were in use before the gap may be gone, but nobody can come
+ * back to those that are. */
+static void take_stack(struct frames *f, struct frames_thread *t, const struct stack_copy *s)
+{
+    struct contexts *c = &f->contexts;
+    struct callers *k = &f->callers;
+    callers_find(k, s);
+    if (!k->list.n)
+        return;
+    u32 context = context_root(c, t->number);
+    t->now.frames.n = 0;
+    if (!k->is_whole) {
+        context = context_child(c, context, 0, 0);
+        push_frame(&t->now, (struct frame){.slot = k->list.v[k->list.n - 1].slot + 8, .context = context, .is_fixed = true});
+    }
+    for (size_t i = k->list.n; i-- > 0;) {
+        context = context_child(c, context, k->list.v[i].pc, 0);
+        push_frame(&t->now, (struct frame){.slot = k->list.v[i].slot, .context = context});
+    }
+}
+
 static void count(struct contexts *c, struct frames_thread *t, const struct stack_counts *n)
 {
     struct stack_counts *self = &c->v.v[top(&t->now)->context].self;
@@ -259,7 +280,9 @@ void frames_take(struct frames *f, u32 thread, const struct moves *m)
     for (size_t i = 0; i < m->list.n; i++) {
         const struct move *x = &m->list.v[i];
         count(c, t, &x->counts);
-        if (i + 1 == m->open) {
+        if (x->kind == MOVE_stack) {
+            take_stack(f, t, &m->copies.v[x->to]);
+        } else if (i + 1 == m->open) {
             t->open = *x;
             t->is_open = true;
         } else {
@@ -279,4 +302,5 @@ void frames_end(struct frames *f)
         vec_fini(&t->now.frames);
     }
     vec_fini(&f->threads);
+    callers_fini(&f->callers);
 }

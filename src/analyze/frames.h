@@ -49,6 +49,7 @@ struct frames_thread {
 
 struct frames {
     struct contexts contexts;
+    struct callers callers;
     VEC(struct frames_thread) threads;
     u32 latest; /* of these */
 };

@@ -13,12 +13,15 @@ void moves_init(struct moves *m, struct stack_scripts *s)
 
 void moves_fini(struct moves *m)
 {
+    for (size_t i = 0; i < m->copies.n; i++)
+        vec_fini(&m->copies.v[i].words);
+    vec_fini(&m->copies);
     vec_fini(&m->list);
 }
 
 void moves_reset(struct moves *m)
 {
-    m->list.n = 0;
+    m->list.n = m->n_copies = 0;
     m->rest = (struct stack_counts){0};
     m->begun = m->is_gap = false;
     m->open = 0;
@@ -228,6 +231,27 @@ static void put_break(struct moves *m, enum move_kind kind, u64 to)
     m->n_slots = 0;
 }
 
+/* It goes on in the next record, if there is more of it. */
+static void add_stack(struct moves *m, const u8 *slots)
+{
+    enum { WORDS_AT = 3 };
+    u64 n = MIN(slot_of(slots, 0), (u64)RECORD_stack_words);
+    bool goes_on = m->list.n && m->list.v[m->list.n - 1].kind == MOVE_stack;
+    if (!goes_on) {
+        if (m->n_copies == m->copies.n)
+            vec_push(&m->copies, ((struct stack_copy){0}));
+        struct stack_copy *s = &m->copies.v[m->n_copies];
+        s->pc = slot_of(slots, 1);
+        s->rsp = m->now.rsp;
+        s->rbp = slot_of(slots, 2);
+        s->words.n = 0;
+        put_move(m, MOVE_stack, m->n_copies++, m->now.rsp);
+    }
+    for (u32 i = 0; i < n; i++)
+        vec_push(&m->copies.v[m->n_copies - 1].words,
+                 ((struct stack_word){slot_of(slots, WORDS_AT + 2 * i), slot_of(slots, WORDS_AT + 2 * i + 1)}));
+}
+
 static void add_guest(struct moves *m, u32 id, const u8 *slots)
 {
     switch (id) {
@@ -259,6 +283,9 @@ static void add_guest(struct moves *m, u32 id, const u8 *slots)
         put_move(m, MOVE_state, 0, m->now.rsp);
         if (id == RECORD_entered)
             put_call(m, 0, m->now.rsp);
+        return;
+    case RECORD_stack:
+        add_stack(m, slots);
         return;
     default:
         return;

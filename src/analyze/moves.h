@@ -6,6 +6,7 @@
 #ifndef MOVES_H
 #define MOVES_H
 
+#include "analyze/callers.h"
 #include "analyze/stacksteps.h"
 #include "base/vec.h"
 
@@ -20,6 +21,7 @@ enum move_kind {
     MOVE_signal, /* its handler begins; with which stack pointer, the next state says */
     MOVE_leap,   /* a handler returns, or something ran that is not known; the same */
     MOVE_state,
+    MOVE_stack, /* behind a gap: `to` is the number of a copy of the stack */
 };
 
 struct move {
@@ -33,6 +35,8 @@ struct moves {
     struct stack_scripts *scripts;
     struct carried now;
     VEC(struct move) list;
+    VEC(struct stack_copy) copies;
+    size_t n_copies; /* of them in use: their words are kept for the next */
     struct stack_counts rest; /* what ran behind the last move */
     bool begun;               /* it is known where it begins: at this pc, 0 if that was lost, with this stack pointer */
     u64 pc, rsp;

@@ -76,12 +76,16 @@ static const struct named_place *called_before(const struct naming *n, const str
     return from ? &n->called.v[from - 1] : NULL;
 }
 
-/* Code without a name belongs to what was called last before it in the same module. */
-static u32 nameless(struct naming *n, struct named_place x)
+/* Code without a name belongs to the function that begins before it in the file, or to what was called last before it in the same module, whichever is
+ * nearer: to a file, all entries of a linkage table may be one function. */
+static u32 nameless(struct naming *n, const struct source *s)
 {
     char text[32];
+    struct named_place x = place_of(s);
     const struct named_place *before = called_before(n, &x);
-    if (before && !compare_texts(before->module, x.module))
+    if (s->has_beginning)
+        x.offset = s->beginning;
+    if (before && !compare_texts(before->module, x.module) && (!s->has_beginning || before->offset > x.offset))
         x.offset = before->offset;
     snprintf(text, sizeof text, "0x%lx", (unsigned long)x.offset);
     return tree_function(n->tree, text, x.module, true);
@@ -92,7 +96,7 @@ static u32 function_at(struct naming *n, u64 pc)
 {
     struct source s = sources_find(n->sources, n->memory, pc);
     if (!s.at.function)
-        return nameless(n, place_of(&s));
+        return nameless(n, &s);
     const char *cold = strstr(s.at.function, ".cold");
     char *name = strdup(s.at.function);
     check(name != NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files are opened when an address in them is first asked for, and once. */
 #include "analyze/sources.h"
+#include "image/unwind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,13 @@ struct source sources_find(struct sources *p, u32 process, u64 address)
     if (!x.module)
         return x;
     x.offset = address - x.module->start + x.module->offset;
-    if (x.module->path[0] == '/') /* others, such as [vdso], are no files */
-        x.at = image_find(image_of(p, x.module), x.offset);
+    if (x.module->path[0] != '/') /* others, such as [vdso], are no files */
+        return x;
+    struct image *image = image_of(p, x.module);
+    x.at = image_find(image, x.offset);
+    u64 way = 0;
+    x.has_beginning = !x.at.function && image_way_in(image, x.offset, &way);
+    x.beginning = x.offset - way;
     return x;
 }
 

@@ -23,6 +23,8 @@ struct source {
     const struct trace_module *module; /* NULL: none is known there */
     u64 offset; /* in the module's file; the address itself where there is no module */
     struct image_place at;
+    u64 beginning; /* of its function, where that has no name: an offset as well, */
+    bool has_beginning; /* if it is known */
 };
 
 void sources_init(struct sources *p, const struct trace_module *modules, size_t n);

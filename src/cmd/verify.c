@@ -104,6 +104,7 @@ static const char *guest_record_fault(const struct walk *w, u32 i, struct past *
         return NULL;
     case RECORD_paused:
     case RECORD_mark:
+    case RECORD_stack:
         return NULL;
     case RECORD_partial:
         return partial_fault(w, i, p);

@@ -140,6 +140,7 @@ bool follow_window(struct thread *t)
     if (!quiet) {
         put_resumed(t);
         budget_begin(t);
+        put_stack(t);
     }
     return true;
 }

@@ -79,7 +79,7 @@ void view_add(struct view *v, const struct events *e)
     for (u32 i = 0; i < e->batch->n_records; i++)
         if (events_ran(e, i, &r))
             add_run(v, e, i, &r);
-        else if (e->batch->exit[i] != RECORD_partial && slots_of[e->batch->exit[i]])
+        else if (e->batch->exit[i] != RECORD_partial && e->batch->exit[i] != RECORD_stack)
             add_mark(v, e, i);
 }
 

@@ -41,6 +41,8 @@ enum {
     RECORD_entered_slots = 4,
     RECORD_paused_slots = 4,
     RECORD_mark_slots = 2,
+    RECORD_stack_slots = 64,
+    RECORD_stack_words = 30,
     RECORD_ANY_SLOTS = 255,
     PARTIAL_EXTRA_SLOTS = 2, /* of a partial record, beside the unit's own */
 };

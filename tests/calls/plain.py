@@ -8,6 +8,7 @@ What a thread did is a list of
 behind ("begin", rsp), and comes from the stepper, which tells every stack pointer, or from `gait dump`, where it is inferred from what instructions touch.
 `code` has what decode() says of each instruction, by its address. A tree is a dict: a path of (function, module) pairs to [calls, instructions, reads, writes].
 """
+import re
 import struct
 import subprocess
 from bisect import bisect_right
@@ -180,12 +181,25 @@ def threads_of_dump(lines, code):
 
 # -- Functions ----------------------------------------------------------------------------------------------------------
 
+def readelf(option, path):
+    return subprocess.run(["readelf", option, path], capture_output=True, text=True, errors="replace").stdout
+
+
+def beginnings(path):
+    """Where functions begin in a file, by what readelf says of its frames: offsets, ascending."""
+    if not path or path[0] != "/":
+        return []
+    segments = [[int(x, 16) for x in line.split()[1:6]] for line in readelf("-lW", path).splitlines() if line.split()[:1] == ["LOAD"]]
+    starts = {int(x, 16) for x in re.findall(r" FDE .*pc=([0-9a-f]+)\.\.", readelf("--debug-dump=frames", path))}
+    return sorted(start - at + offset for start in starts for offset, at, _, size, _ in segments if at <= start < at + size)
+
+
 class Functions:
     """The function of an address. names: (module, offset) to the symbol's name; modules: (start, end, offset, path)."""
 
     def __init__(self, names, modules, threads, code):
         self.names, self.modules = names, modules
-        self.called, self.known = set(), {}
+        self.called, self.known, self.begun = set(), {}, {}
         for did in threads.values():
             for x, y in zip(did, did[1:]):
                 if x[0] == "signal":
@@ -207,7 +221,12 @@ class Functions:
             if name is None:
                 k = bisect_right(self.called, (module or "", offset))
                 before = self.called[k - 1] if k else ("no module", 0)
-                self.known[pc] = hex(before[1] if before[0] == (module or "") else offset), module, True
+                if module not in self.begun:
+                    self.begun[module] = beginnings(module)
+                k = bisect_right(self.begun[module], offset)
+                nearest = [self.begun[module][k - 1]] if k else []
+                nearest += [before[1]] if before[0] == (module or "") else []
+                self.known[pc] = hex(max(nearest, default=offset)), module, True
             else:
                 self.known[pc] = name.split(".cold")[0] or name, module, False
         return self.known[pc]

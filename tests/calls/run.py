@@ -320,6 +320,23 @@ def require_coverage(rows, trees, what):
 
 
 @case
+def callers_behind_gaps():
+    """Who called what is recorded behind a gap: with a budget there is no context that is not in the tree of a whole run, and none whose callers are not known."""
+    for name, *options in (["plain", "-O2", "-g"], ["pointers", "-O1", "-fno-omit-frame-pointer"], ["stripped", "-O2", "-s"], ["static", "-O2", "-static", "-no-pie"]):
+        program = build(f"gaps_{name}", HERE / "gaps.c", "-pthread", "-Wl,-z,now", *options)
+        whole, part = WORK / "gaps_whole.gait", WORK / "gaps_part.gait"
+        subprocess.run([GAIT, "record", "-o", whole, "--", program, "2"], check=True)
+        subprocess.run([GAIT, "record", "--budget=1ms/5ms", "-o", part, "--", program, "1000"], check=True)
+        expected = {path[1:] for path in paths_of(calls(whole)["tree"])}
+        tree = paths_of(calls(part)["tree"])
+        # A gap may begin in an entry of a linkage table, which then does not lead anywhere.
+        strange = {path for path, row in tree.items() if path[1:] not in expected and (path[1:-1] not in expected or row["insns"] > 3 * row["calls"])}
+        deep = max(len(path) for path in tree)
+        require(not strange, f"{name}: {len(strange)} of {len(tree)} contexts are new, as {min(strange, key=len, default=())}")
+        require(deep > 20, f"{name}: nothing deep was seen, only {deep}")
+
+
+@case
 def several_traces_only_when_asked():
     trace = record("one", "/bin/true")
     for command in (["calls", trace, trace], ["mix", trace, trace], ["analyze", "-a", "calls,mix", "--set", "calls.merge", trace, trace]):

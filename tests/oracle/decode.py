@@ -21,7 +21,7 @@ M32, M64 = 2**32 - 1, 2**64 - 1
 END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
 STATE, PARTIAL, FIRST_EXIT = 1, 4, 16
 STATES = (STATE, 9, 10)
-GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2, 9: 4, 10: 4, 11: 4, 12: 2}  # (12)
+GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2, 9: 4, 10: 4, 11: 4, 12: 2, 13: 64}  # (12)
 WATCH_SLOTS = [0, 2, 2, 3, 4, 4, 5, 4, 5, 3, 4, 4, 5, 3]  # (6)
 RSP, FS, GS, ZERO = 250, 251, 252, 255  # terms
 # (6) The fields; + marks columns of differences.

@@ -274,8 +274,8 @@ def a_window_in_time():
     require(len(guest) == 1, f"{len(guest)} times recording began")
     ticks = [int(line.split()[-1], 16) for line in out if re.search(r" (state|syscall|resumed) ", line)]
     require(any(" exec " in line for line in out), "nothing was recorded")
-    first = next(i for i, line in enumerate(out) if " exec " in line)
-    require(" resumed " in out[first - 1], "it does not begin with the window")
+    first = next(line for line in out if not re.search(r" (state|stack) ", line))
+    require(" resumed " in first, "it does not begin with the window")
     require(ticks == sorted(ticks), "time goes back")
 
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Frame by frame, through the files of their code. */
+#include "analyze/callers.h"
+#include "image/unwind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST = 4096 };
+
+void callers_init(struct callers *c)
+{
+    *c = (struct callers){0};
+}
+
+void callers_fini(struct callers *c)
+{
+    for (size_t i = 0; i < c->files.n; i++)
+        if (c->files.v[i].image)
+            image_close(c->files.v[i].image);
+    vec_fini(&c->files);
+    vec_fini(&c->modules);
+    vec_fini(&c->list);
+}
+
+/* -- Files -------------------------------------------------------------------------------------- */
+
+static u32 file_of(struct callers *c, const struct trace_module *m)
+{
+    for (size_t i = 0; i < c->files.n; i++)
+        if (!strcmp(c->files.v[i].path, m->path) && !strcmp(c->files.v[i].build_id, m->build_id))
+            return (u32)i;
+    vec_push(&c->files, ((struct callers_file){.path = m->path, .build_id = m->build_id}));
+    return (u32)c->files.n - 1;
+}
+
+/* Take in the modules that have come since the last time. */
+static void look_at_modules(struct callers *c)
+{
+    struct trace_module m[16];
+    for (size_t n; c->mapped && (n = c->mapped->read(c->mapped->ctx, c->modules.n, m, ARRAY_LEN(m)));)
+        for (size_t i = 0; i < n; i++)
+            vec_push(&c->modules, ((struct callers_module){m[i].start, m[i].end, m[i].offset, file_of(c, &m[i])}));
+}
+
+static const struct callers_module *module_at(const struct callers *c, u64 pc)
+{
+    for (size_t i = c->modules.n; i-- > 0;)
+        if (pc - c->modules.v[i].start < c->modules.v[i].end - c->modules.v[i].start)
+            return &c->modules.v[i];
+    return NULL;
+}
+
+static struct image *image_of(struct callers *c, const struct callers_module *m)
+{
+    struct callers_file *f = &c->files.v[m->file];
+    if (!f->image)
+        f->image = image_open(f->path, f->build_id);
+    return f->image;
+}
+
+/* -- Frames ------------------------------------------------------------------------------------- */
+
+static bool read_copy(void *copy, u64 address, u64 *value)
+{
+    const struct stack_copy *s = copy;
+    size_t from = 0, to = s->words.n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (s->words.v[middle].at < address)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    bool found = from < s->words.n && s->words.v[from].at == address;
+    *value = found ? s->words.v[from].value : 0;
+    return found;
+}
+
+/* A return address is behind the call: its instruction is what the caller is at. Where the function begins that is left. */
+static bool step(struct callers *c, struct stack_copy *s, struct unwound *x, bool is_caller, u64 *beginning)
+{
+    u64 pc = x->pc - is_caller, way = 0;
+    const struct callers_module *m = module_at(c, pc);
+    if (!m)
+        return false;
+    struct image *image = image_of(c, m);
+    u64 offset = pc - m->start + m->offset, rsp = x->reg[UNWIND_RSP];
+    if (image_unwind(image, offset, x, read_copy, s)) {
+        image_way_in(image, offset, &way);
+    } else if (image_is_entry(image, offset)) {
+        *x = (struct unwound){.pc = 0};
+        x->reg[UNWIND_RSP] = rsp + 8;
+    } else {
+        return false;
+    }
+    *beginning = pc - way;
+    return true;
+}
+
+void callers_find(struct callers *c, const struct stack_copy *s)
+{
+    struct stack_copy copy = *s;
+    struct unwound x = {.pc = s->pc, .known = 1u << UNWIND_RSP | 1u << UNWIND_RBP};
+    x.reg[UNWIND_RSP] = s->rsp;
+    x.reg[UNWIND_RBP] = s->rbp;
+    c->list.n = 0;
+    c->is_whole = false;
+    look_at_modules(c);
+    while (c->list.n < DEEPEST) {
+        u64 pc, rsp = x.reg[UNWIND_RSP];
+        if (!step(c, &copy, &x, c->list.n > 0, &pc) || x.reg[UNWIND_RSP] <= rsp)
+            return;
+        vec_push(&c->list, ((struct caller){pc, x.reg[UNWIND_RSP] - 8}));
+        c->is_whole = !x.pc;
+        if (!x.pc)
+            return;
+    }
+}
