@@ -295,6 +295,13 @@ static void gather(struct thread *t, struct gathering *g, u64 at, const u64 *wor
     }
 }
 
+void make_room_for_stack(struct thread *t)
+{
+    u64 size = STACK_RECORDS * (RECORD_SLOTS_AT + 8 * RECORD_stack_slots);
+    if (t->ptr + size > buffer_limit(t) && !buffer_would_wait(t) && !swap_buffer(t))
+        leave_for_native(t, NATIVE_host_gone);
+}
+
 /* As much as there is room for before the gate. */
 void put_stack(struct thread *t)
 {

@@ -136,6 +136,8 @@ bool follow_window(struct thread *t)
             budget_begin(t);
         return false;
     }
+    if (!quiet)
+        make_room_for_stack(t);
     t->quiet = quiet;
     if (!quiet) {
         put_resumed(t);

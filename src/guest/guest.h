@@ -104,7 +104,8 @@ void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
 void put_state(struct thread *t);
 /* The same for a thread that was quiet. */
 void put_resumed(struct thread *t);
-/* And its stack. */
+/* And its stack, for which there should be room before. */
+void make_room_for_stack(struct thread *t);
 void put_stack(struct thread *t);
 /* One instruction ran natively; a state record must follow. */
 void put_stepped(struct thread *t, u64 pc, u64 next);

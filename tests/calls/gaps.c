@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
     pthread_t thread;
     pthread_create(&thread, NULL, work, &rounds);
-    work(&rounds);
     pthread_join(thread, NULL);
+    work(&rounds);
     return sink == 1;
 }
