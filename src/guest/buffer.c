@@ -313,6 +313,10 @@ void put_stack(struct thread *t)
         g.code = MIN(g.code, c->code[i].start);
         end = MAX(end, c->code[i].end);
     }
+    if (c->n_code > CODE_RANGES) { /* it is not known where all code is */
+        g.code = 1ull << 16;
+        end = 1ull << 47;
+    }
     g.code_size = end - MIN(g.code, end);
     for (u64 at = g.stack, n; at - g.stack < STACK_SCAN && has_room(t, &g); at += n) {
         n = STEP - (at & (STEP - 8)); /* pages are there as a whole */
