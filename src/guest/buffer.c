@@ -302,22 +302,30 @@ void make_room_for_stack(struct thread *t)
         leave_for_native(t, NATIVE_host_gone);
 }
 
-/* As much as there is room for before the gate. */
-void put_stack(struct thread *t)
+/* Where return addresses may lead. */
+static void find_code(const struct control *c, struct gathering *g)
 {
-    enum { STEP = 512 };
-    const struct control *c = control(t);
-    struct gathering g = {.slot = {0, t->pc, t->regs[RBP]}, .stack = t->regs[RSP], .code = ~0ull};
-    u64 word[STEP / 8], end = 0;
+    u64 end = 0;
     for (u32 i = 0; i < MIN(c->n_code, (u32)CODE_RANGES); i++) {
-        g.code = MIN(g.code, c->code[i].start);
+        g->code = MIN(g->code, c->code[i].start);
         end = MAX(end, c->code[i].end);
     }
     if (c->n_code > CODE_RANGES) { /* it is not known where all code is */
-        g.code = 1ull << 16;
+        g->code = 1ull << 16;
         end = 1ull << 47;
     }
-    g.code_size = end - MIN(g.code, end);
+    g->code_size = end - MIN(g->code, end);
+}
+
+/* As much as there is room for before the gate. Whoever looks for the end of a stack meets faults: not where the program blocks them, and the kernel may too. */
+void put_stack(struct thread *t)
+{
+    enum { STEP = 512 };
+    struct gathering g = {.slot = {0, t->pc, t->regs[RBP]}, .stack = t->regs[RSP], .code = ~0ull};
+    u64 word[STEP / 8];
+    if (t->blocked & (SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_)))
+        return;
+    find_code(control(t), &g);
     for (u64 at = g.stack, n; at - g.stack < STACK_SCAN && has_room(t, &g); at += n) {
         n = STEP - (at & (STEP - 8)); /* pages are there as a whole */
         if (copy_in(word, at, n))
