@@ -104,9 +104,6 @@ void put_record(struct thread *t, u32 id, u32 n, const u64 *slot);
 void put_state(struct thread *t);
 /* The same for a thread that was quiet. */
 void put_resumed(struct thread *t);
-/* And its stack, for which there should be room before. */
-void make_room_for_stack(struct thread *t);
-void put_stack(struct thread *t);
 /* One instruction ran natively; a state record must follow. */
 void put_stepped(struct thread *t, u64 pc, u64 next);
 void put_syscall(struct thread *t, u64 nr);
@@ -118,10 +115,17 @@ void publish_left_buffer(struct thread *t);
 bool new_buffer(struct thread *t);
 bool swap_buffer(struct thread *t);
 bool buffer_is_full(const struct thread *t);
+/* How much fits before the gate. */
+u64 buffer_room(const struct thread *t);
 /* Would the thread have to wait for an empty one? */
 bool buffer_would_wait(const struct thread *t);
 /* Open the gates up to the end of the buffer, unless a signal waits at them. */
 void set_limit(struct thread *t);
+
+/* -- stack.c: behind a resumed record, its stack, for which there should be room before ----------- */
+
+void make_room_for_stack(struct thread *t);
+void put_stack(struct thread *t);
 
 /* -- budget.c: how long a thread may record ----------------------------------------------------- */
 
@@ -188,7 +192,7 @@ bool seccomp_before(struct thread *t);
 bool seccomp_forbids(const struct thread *t);
 void seccomp_done(struct thread *t);
 
-/* -- signal.c -------------------------------------------------------------------------------- */
+/* -- signal.c (they arrive), action.c (what is to be done), deliver.c, native.c (steps, leaving) -- */
 
 #define SIG_BIT(sig) (1ull << ((sig)-1))
 enum {
