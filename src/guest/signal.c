@@ -33,11 +33,26 @@ static void note_arrived(struct thread *t, u32 slot, u32 sig, const u64 *info,
         a->info[i] = info[i];
 }
 
-/* What the kernel's frame says about frames. */
+static bool is_within(u64 pc, u64 start, u64 size)
+{
+    return pc - start < size;
+}
+
+static bool is_in_cache(const struct thread *t, u64 pc)
+{
+    return is_within(pc, (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF, WIRE_CACHE_SIZE);
+}
+
+static bool is_native(const struct thread *t, u64 pc)
+{
+    return !is_within(pc, (u64)(uintptr_t)wire(t), WIRE_SIZE);
+}
+
+/* What the kernel's frame says about frames. The selectors of the guest itself are not the program's. */
 static void note_frame(struct thread *t, const struct context *c)
 {
     const struct software *s = (const struct software *)(uintptr_t)(c->r.fpstate + SW_AT);
-    for (u32 i = 0; i < 4; i++)
+    for (u32 i = 0; i < 4 && (is_native(t, c->r.rip) || is_in_cache(t, c->r.rip)); i++)
         t->selectors[i] = c->r.selectors[i];
     if (c->r.fpstate && s->magic == XSTATE_MAGIC1) {
         t->xfeatures = s->features;
@@ -78,21 +93,6 @@ static bool send_to(struct thread *t, struct context *c, const u8 *where)
     c->r.flags = 0x202;
     c->r.selectors[0] = CODE64;
     return true;
-}
-
-static bool is_within(u64 pc, u64 start, u64 size)
-{
-    return pc - start < size;
-}
-
-static bool is_in_cache(const struct thread *t, u64 pc)
-{
-    return is_within(pc, (u64)(uintptr_t)wire(t) + WIRE_CACHE_OFF, WIRE_CACHE_SIZE);
-}
-
-static bool is_native(const struct thread *t, u64 pc)
-{
-    return !is_within(pc, (u64)(uintptr_t)wire(t), WIRE_SIZE);
 }
 
 /* The signal of an instruction. */
