@@ -88,6 +88,8 @@ static bool step(struct callers *c, struct stack_copy *s, struct unwound *x, boo
     u64 offset = pc - m->start + m->offset, rsp = x->reg[UNWIND_RSP];
     if (image_unwind(image, offset, x, read_copy, s)) {
         image_way_in(image, offset, &way);
+    } else if (!is_caller && read_copy(s, rsp, &x->pc)) { /* written in assembly, perhaps: as if it had used no stack */
+        x->reg[UNWIND_RSP] = rsp + 8;
     } else if (image_is_entry(image, offset)) {
         *x = (struct unwound){.pc = 0};
         x->reg[UNWIND_RSP] = rsp + 8;

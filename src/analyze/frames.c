@@ -234,20 +234,19 @@ static void begin_thread(struct contexts *c, struct frames_thread *t, const stru
     push_frame(&t->now, (struct frame){.slot = m->rsp, .context = call(c, root, m->pc, 0)});
 }
 
-/* What is known of a thread's stack by a copy of it is all that is known of it: others that were in use before the gap may be gone, but nobody can come
- * back to those that are. */
+/* What a copy tells of a thread's stack is all that is known of it: what was there before the gap may be gone. Other stacks are left as they were: nobody comes back to
+ * those that are gone. */
 static void take_stack(struct frames *f, struct frames_thread *t, const struct stack_copy *s)
 {
     struct contexts *c = &f->contexts;
     struct callers *k = &f->callers;
     callers_find(k, s);
-    if (!k->list.n)
-        return;
     u32 context = context_root(c, t->number);
     t->now.frames.n = 0;
     if (!k->is_whole) {
+        u64 slot = k->list.n ? k->list.v[k->list.n - 1].slot + 8 : s->rsp;
         context = context_child(c, context, 0, 0);
-        push_frame(&t->now, (struct frame){.slot = k->list.v[k->list.n - 1].slot + 8, .context = context, .is_fixed = true});
+        push_frame(&t->now, (struct frame){.slot = slot, .context = context, .is_fixed = true});
     }
     for (size_t i = k->list.n; i-- > 0;) {
         context = context_child(c, context, k->list.v[i].pc, 0);

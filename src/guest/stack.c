@@ -86,16 +86,24 @@ static void find_code(const struct control *c, struct gathering *g)
     g->code_size = end - MIN(g->code, end);
 }
 
-/* As much as there is room for before the gate. Whoever looks for the end of a stack meets faults: not where the program blocks them, and the kernel may too. */
+/* Whoever looks for the end of a stack meets faults. They are fatal where the kernel blocks their signals, too: see take_sent. */
+static bool may_fault(const struct thread *t)
+{
+    const u64 faults = SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_);
+    u64 mask = 0;
+    if (t->blocked & faults)
+        kernel(__NR_rt_sigprocmask, 0, 0, (u64)(uintptr_t)&mask, 8);
+    return !(mask & faults);
+}
+
+/* As much as there is room for before the gate. */
 void put_stack(struct thread *t)
 {
     enum { STEP = 512 };
     struct gathering g = {.slot = {0, t->pc, t->regs[RBP]}, .stack = t->regs[RSP], .code = ~0ull};
     u64 word[STEP / 8];
-    if (t->blocked & (SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_)))
-        return;
     find_code(control(t), &g);
-    for (u64 at = g.stack, n; at - g.stack < STACK_SCAN && has_room(t, &g); at += n) {
+    for (u64 at = g.stack, end = at + (may_fault(t) ? STACK_SCAN : 0), n; at < end && has_room(t, &g); at += n) {
         n = STEP - (at & (STEP - 8)); /* pages are there as a whole */
         if (copy_in(word, at, n))
             break;
