@@ -98,8 +98,10 @@ void drop_unit(struct translator *t, u64 key)
         struct place *p = places_find(&t->places, key);
         if (!p || !p->unit)
             return;
-        for (u32 u = p->unit; u; u = t->below[u - 1])
+        for (u32 u = p->unit; u; u = t->below[u - 1]) {
             drop_exits(t, u - 1);
+            novel_forget(t, u - 1);
+        }
         unpublish(t, p);
         key = runs_into(t, p);
         p->unit = p->entry = p->inner = p->door = p->landing = p->call = p->before = 0;
