@@ -2,7 +2,7 @@
 /* A time budget: in each period a thread records until its budget is spent, then runs quiet units until the next one.
  *
  * The clock runs while the thread runs recording units, waits for their translation; not while it is in a system call.
- * (With one budget for the process, from the period's beginning on.) The host closes the gates when a period begins. That a budget is
+ * (With one budget for the process, from the period's beginning on. Where only new code is recorded, not while it is translated: it would take all of the budget.) The host closes the gates when a period begins. That a budget is
  * spent, the thread finds itself: what it records is its clock. From how fast the buffer fills it knows how much it will record in half
  * the time that is left, and closes the gate there; so it comes by ever more often, and is late by a few records. No signal is
  * needed that would interrupt system calls, and nobody who would have to be woken in time. If there is no empty buffer, a thread does
@@ -79,6 +79,14 @@ void budget_stop(struct thread *t)
 {
     if (control(t)->budget && !control(t)->shares_budget)
         stop_clock(t, time_stamp(t));
+}
+
+bool budget_waits(struct thread *t)
+{
+    if (!control(t)->is_novel || t->deadline == NO_DEADLINE)
+        return false;
+    budget_stop(t);
+    return t->deadline == NO_DEADLINE;
 }
 
 u64 budget_step(struct thread *t)

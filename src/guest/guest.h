@@ -124,6 +124,8 @@ void budget_give_up(struct thread *t);
 /* Start the clock of a thread that records, and stop it. */
 void budget_begin(struct thread *t);
 void budget_stop(struct thread *t);
+/* The host is asked: stop the clock if that is not to count; was it? */
+bool budget_waits(struct thread *t);
 /* After how many bytes of records to look again; NO_STEP: never. Has a period begun meanwhile? */
 #define NO_STEP (~0ull)
 u64 budget_step(struct thread *t);

@@ -245,6 +245,7 @@ struct control {
     u32 policy;    /* enum policy, of the budget */
     u32 shares_budget; /* one budget for all threads */
     u32 period;    /* counts them */
+    u32 is_novel;  /* code is recorded while it is new: a budget is not for its translation */
     u64 budget;    /* ticks in a period; 0: there is no budget */
     u64 tick_rate; /* in a second */
     u64 period_began;
