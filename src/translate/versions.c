@@ -64,13 +64,16 @@ bool version_parts(const struct builder *b, u64 pc)
 bool version_is_crossing(const struct builder *b)
 {
     return b->t->config.selection == SELECT_places && !b->quiet &&
-           (b->is_familiar || !(spot_at(b, b->pc) & SPOT_SELECTED));
+           !(spot_at(b, b->pc) & SPOT_SELECTED);
 }
 
 bool version_asks(const struct builder *b)
 {
     return b->quiet && b->count && !b->is_familiar;
 }
+
+/* How many familiar units are recorded behind new ones. */
+enum { LINGER = 1 };
 
 /* -- Heads ------------------------------------------------------------------------------------- */
 
@@ -152,24 +155,39 @@ static u8 *emit_if_familiar(struct builder *b)
     return emit_jrcxz(b->e);
 }
 
-/* Recorded once more; if it need not be, go on quietly. Several threads at once may count less than they record. */
+/* A jump over less than 128 bytes; its field. */
+static u8 *emit_over(struct emit *e)
+{
+    emit_8(e, 0xeb);
+    emit_8(e, 0);
+    return e->p - 1;
+}
+
+/* Recorded once more; if it need not be, and neither what came before, go on quietly. Several threads at once may count less than they record. */
 static void emit_count(struct builder *b)
 {
     struct emit *e = b->e;
-    const u8 store[] = {0x88, 0x0d}; /* mov [rip + ..], cl */
-    const u8 over[] = {0xeb, 0};
+    const u8 store[] = {0x88, 0x0d};            /* mov [rip + ..], cl */
+    const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_LINGER] */
     emit_gs_store(e, RCX, T_SPILL0);
     u8 *familiar = emit_if_familiar(b);
     emit_lea(e, RCX, RCX, -1);
     emit_on_count(b, store, sizeof store);
-    emit_gs_load(e, RCX, T_SPILL0);
-    emit_bytes(e, over, sizeof over);
-    u8 *field = e->p - 1;
+    emit_gs_store_imm(e, LINGER, T_LINGER);
+    u8 *is_new = emit_over(e);
     fill_short(e, familiar);
+    emit_bytes(e, load, sizeof load);
+    emit_32(e, T_LINGER);
+    u8 *leaves = emit_jrcxz(e);
+    emit_gs_store_imm(e, LINGER - 1, T_LINGER);
+    u8 *lingers = emit_over(e);
+    fill_short(e, leaves);
     emit_gs_load(e, RCX, T_SPILL0);
     emit_hush(b);
     emit_cross(b);
-    fill_short(e, field);
+    fill_short(e, is_new);
+    fill_short(e, lingers);
+    emit_gs_load(e, RCX, T_SPILL0);
 }
 
 static void emit_begin(struct builder *b, bool is_head)

@@ -139,6 +139,7 @@ struct thread {
     u32 quiet, armed;
     u64 entered;
     u64 deadline; /* of the budget, by the time stamp counter; NO_DEADLINE while the clock stands */
+    u32 linger;
     u64 since, used; /* when the clock was started; what had been used by then, in this period */
     u64 step_began, step_from; /* when and from where on records are measured */
     u32 period, is_spent;
@@ -368,6 +369,7 @@ _Static_assert(offsetof(struct thread, quiet) == T_QUIET, "layout");
 _Static_assert(offsetof(struct thread, armed) == T_ARMED, "layout");
 _Static_assert(offsetof(struct thread, entered) == T_ENTERED, "layout");
 _Static_assert(offsetof(struct thread, deadline) == T_DEADLINE, "layout");
+_Static_assert(offsetof(struct thread, linger) == T_LINGER, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
