@@ -20,7 +20,7 @@ struct recorded {
 
 struct period {
     u32 process, thread, number;
-    u64 used, over, rate, at; /* as the record says: ticks, ticks, ticks in a second, when */
+    u64 used, budget, over, rate, at; /* as the record says: ticks, three times; ticks in a second, when */
     struct recorded recorded;
 };
 
@@ -98,7 +98,9 @@ static u64 slot_of(const struct events *e, u32 i, u32 slot)
 static void end_period(struct budget_work *w, const struct events *e, u32 i)
 {
     struct period p = {.used = slot_of(e, i, 0), .rate = slot_of(e, i, 2), .at = slot_of(e, i, 3), .recorded = w->rest};
-    p.over = MIN(slot_of(e, i, 1), p.used);
+    s64 over = (s64)slot_of(e, i, 1);
+    p.budget = p.used - (u64)over;
+    p.over = over > 0 ? MIN((u64)over, p.used) : 0;
     vec_push(&w->periods, p);
     w->rest = (struct recorded){0};
 }
@@ -245,12 +247,12 @@ static struct sum sum_of(const struct period *p, size_t n)
 
 /* -- Tables ------------------------------------------------------------------------------------- */
 
-/* The budget in microseconds, which a period that was late tells; 0: none was. */
+/* The budget in microseconds; 0: no period tells. */
 static double budget_of(const struct budget_study *s)
 {
     for (size_t i = 0; i < s->periods.n; i++)
-        if (s->periods.v[i].over)
-            return micros(s->periods.v[i].used - s->periods.v[i].over, s->periods.v[i].rate);
+        if (s->periods.v[i].budget != s->periods.v[i].used)
+            return micros(s->periods.v[i].budget, s->periods.v[i].rate);
     return 0.0;
 }
 

@@ -73,6 +73,7 @@ void print_run_stats(const struct run_result *r)
         {"indirect misses", s->indirect_misses},
         {"return misses", s->return_misses},
         {"system calls", s->syscalls},
+        {"times in native code", s->rests},
         {"buffers", s->buffers},
         {"waits for a buffer", s->buffer_waits},
         {"record bytes", s->record_bytes},

@@ -91,15 +91,14 @@ static void warn_of_missing(const struct session *s)
     struct pipe_stats n = pipeline_stats(s->pipeline);
     for (u32 i = 0; i < s->n; i++)
         if (s->analyses[i]->wants_memory && n.works && !n.refs)
-            warn("%s looks at memory references, and there are none: the trace was recorded with "
-                 "--events=control; record it again without that",
+            warn("%s looks at memory references, and there are none in the trace; if it was recorded with "
+                 "--events=control, record it again without that",
                  s->analyses[i]->name);
 }
 
 /* Show what was found; the status of a command that could not. */
 static int end(struct session *s, int (*show)(struct session *s))
 {
-    warn_of_missing(s);
     int status = show(s) ? 1 : 0;
     if (s->stats)
         print_stats(s);
@@ -169,10 +168,12 @@ static int read_trace(struct session *s, const char *path, bool is_last, int (*s
         die("%s", e.text);
     s->modules = t.modules.v;
     s->n_modules = t.modules.n;
-    if (is_last)
+    if (is_last) {
+        warn_of_missing(s);
         status = end(s, show);
-    else
+    } else {
         join_trace(s);
+    }
     report_trouble(&t);
     trace_close(&t);
     return status;

@@ -2,7 +2,7 @@
 /* A time budget: in each period a thread records until its budget is spent, then runs quiet units until the next one.
  *
  * The clock runs while the thread runs recording units, waits for their translation; not while it is in a system call.
- * (With one budget for the process, from the period's beginning on. Where only new code is recorded, not while it is translated: it would take all of the budget.) The host closes the gates when a period begins. That a budget is
+ * (With one budget for the process, from the period's beginning on.) The host closes the gates when a period begins. That a budget is
  * spent, the thread finds itself: what it records is its clock. From how fast the buffer fills it knows how much it will record in half
  * the time that is left, and closes the gate there; so it comes by ever more often, and is late by a few records. No signal is
  * needed that would interrupt system calls, and nobody who would have to be woken in time. If there is no empty buffer, a thread does
@@ -33,8 +33,7 @@ static void stop_clock(struct thread *t, u64 now)
 static void put_paused(struct thread *t, u64 now)
 {
     const struct control *c = control(t);
-    u64 over = t->used > c->budget ? t->used - c->budget : 0;
-    u64 slot[RECORD_paused_slots] = {t->used, over, c->tick_rate, now};
+    u64 slot[RECORD_paused_slots] = {t->used, t->used - c->budget, c->tick_rate, now};
     put_record(t, RECORD_paused, RECORD_paused_slots, slot);
 }
 
@@ -81,12 +80,18 @@ void budget_stop(struct thread *t)
         stop_clock(t, time_stamp(t));
 }
 
+/* What is new has to be translated: that would take all of the budget. */
+static bool waits_are_free(const struct control *c)
+{
+    return c->is_novel && !c->shares_budget;
+}
+
 bool budget_waits(struct thread *t)
 {
-    if (!control(t)->is_novel || t->deadline == NO_DEADLINE)
+    if (!waits_are_free(control(t)) || t->deadline == NO_DEADLINE)
         return false;
     budget_stop(t);
-    return t->deadline == NO_DEADLINE;
+    return true;
 }
 
 u64 budget_step(struct thread *t)
@@ -103,6 +108,25 @@ u64 budget_step(struct thread *t)
     t->step_began = now;
     t->step_from = t->ptr;
     return MAX(MIN(step, (u64)LARGEST_STEP), (u64)LEAST_STEP);
+}
+
+/* Waiting for a translation is within the budget only as long as it is expected to be: as long as one of the last has taken. A single one that took
+ * very long is forgotten soon. */
+bool budget_affords_request(struct thread *t)
+{
+    const struct control *c = control(t);
+    if (t->deadline == NO_DEADLINE || c->policy == POLICY_tc || waits_are_free(c))
+        return true;
+    u64 now = time_stamp(t), left = t->deadline - MIN(now, t->deadline);
+    if (left > MIN(t->request_ticks, c->budget / 4))
+        return true;
+    t->request_ticks -= t->request_ticks / 8;
+    return false;
+}
+
+void budget_note_request(struct thread *t, u64 began)
+{
+    t->request_ticks = MAX(time_stamp(t) - began, t->request_ticks - t->request_ticks / 64);
 }
 
 bool budget_has_changed(const struct thread *t)

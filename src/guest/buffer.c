@@ -187,7 +187,7 @@ void set_limit(struct thread *t)
         limit = t->ptr + step;
     __atomic_store_n(&t->limit, limit, __ATOMIC_SEQ_CST);
     if (load_relaxed(&t->pending) || t->traced || load_relaxed(&control(t)->open) != t->was_open ||
-        budget_has_changed(t))
+        budget_has_changed(t) || rest_is_due(t))
         store_relaxed(&t->limit, 0);
 }
 

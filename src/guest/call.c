@@ -283,6 +283,10 @@ enum call before_syscall(struct thread *t)
         return control(t)->has_rseq ? CALL_DO : CALL_DONE;
     case __NR_seccomp:
         return seccomp_before(t) ? CALL_DONE : CALL_DO;
+    case __NR_ptrace:
+        if (!t->regs[RDI]) /* PTRACE_TRACEME: its tracer shall not see signals of ours */
+            store_relaxed(&control(t)->rests, 0);
+        return CALL_DO;
     case __NR_prctl:
         return before_prctl(t) ? CALL_DONE : CALL_DO;
     case __NR_tkill:
@@ -421,4 +425,6 @@ void after_syscall(struct thread *t)
     seccomp_done(t);
     tell_memory(t, nr);
     return_registers(t);
+    if (rest_is_due(t))
+        store_relaxed(&t->limit, 0);
 }

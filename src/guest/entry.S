@@ -243,6 +243,7 @@ guest_signal:
     mov %rdx, %rcx
     mov %rsi, %rdx
     mov %edi, %esi
+    mov %rax, %r8
     mov %rsp, %rdi
     and $-WIRE_THREAD_SIZE, %rdi
     wrgsbase %rdi
@@ -372,6 +373,15 @@ rewire:
     ret
 5:  ud2
 
+/* The same as below for a thread that rests. Until it is there no signal may be overlooked: on_signal leads one that arrives between
+ * rest_native and native_entered to guest_reenter, for which everything is still in the block. */
+    .globl rest_native, native_entered
+rest_native:
+    cmpl $0, %gs:T_PENDING
+    jne guest_reenter
+    cmpl $REST_NATIVE, %gs:T_RESTING
+    jne guest_reenter
+
 /* Leave for the program's own code at T_PC, with the flags in rsi set besides its own and code selector rdx. iretq takes pc, flags and stack
  * pointer at once, from our stack. */
     .globl leave_native
@@ -390,4 +400,5 @@ leave_native:
     mov %gs:T_APP_GS, %rax
     wrgsbase %rax
     pop %rax
+native_entered:
     iretq

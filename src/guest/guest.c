@@ -76,8 +76,7 @@ static void go_to(struct thread *t, u64 answer)
 
 /* -- Entries from emitted code ----------------------------------------------------------------- */
 
-/* Is it about to go on with a system call that it was stopped in? Our way out makes the kernel forget that call. */
-static bool goes_on_with_call(const struct thread *t)
+bool goes_on_with_call(const struct thread *t)
 {
     u16 insn;
     return t->regs[RAX] == __NR_restart_syscall && !copy_in(&insn, t->pc, 2) && insn == 0x050f;
@@ -111,8 +110,9 @@ static bool should_be_quiet(const struct thread *t)
 
 static void look_around(struct thread *t)
 {
+    bool is_spent = budget_is_spent(t); /* whether or not the window is open: the period is known from here on */
     t->was_open = load_relaxed(&control(t)->open);
-    t->armed = t->was_open && !budget_is_spent(t);
+    t->armed = t->was_open && !is_spent;
     if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
         budget_give_up(t);
         t->armed = false;
@@ -129,9 +129,7 @@ static void choose_version(struct thread *t)
     budget_begin(t);
 }
 
-/* The host has opened or closed the window, or the budget is spent, or there is another. True if the thread changed its version:
- * t->resume is of the other one. */
-static bool follow_window(struct thread *t)
+bool follow_window(struct thread *t)
 {
     look_around(t);
     u32 quiet = should_be_quiet(t);
@@ -180,19 +178,46 @@ static u64 exit_target(const struct thread *t)
 /* Does a thread that is here for another reason, and only then looks at its budget, change its version? */
 static bool changes_version(struct thread *t)
 {
-    if (control(t)->policy != POLICY_tc || !control(t)->budget || !follow_window(t))
+    if (control(t)->policy != POLICY_tc || !control(t)->budget)
         return false;
+    bool changed = follow_window(t);
+    set_limit(t); /* it may be armed now, and record without coming here */
+    if (changed)
+        go_on(t);
+    return changed;
+}
+
+/* Where there is no time left to wait for a translation, the thread goes on quietly. */
+static bool gives_up(struct thread *t)
+{
+    if (budget_affords_request(t))
+        return false;
+    budget_give_up(t);
+    follow_window(t);
     set_limit(t);
+    if (rest_is_due(t))
+        rest_begin(t);
     go_on(t);
     return true;
+}
+
+/* Code that has not been translated. */
+static void request(struct thread *t, enum request_kind kind, u64 arg)
+{
+    if (gives_up(t))
+        return;
+    rest_unless_worth(t);
+    u64 began = time_stamp(t);
+    u64 answer = ask(t, kind, arg);
+    budget_note_request(t, began);
+    go_to(t, answer);
 }
 
 void on_exit(struct thread *t)
 {
     t->pc = exit_target(t);
-    if (changes_version(t))
-        return;
-    go_to(t, ask(t, REQ_follow_exit, t->reason));
+    if (!changes_version(t))
+        request(t, REQ_follow_exit, t->reason);
 }
 
 /* A new buffer for one that is full; false if there is no host any more. */
@@ -229,7 +254,10 @@ void on_gate(struct thread *t)
     if (runs_by_steps(t))
         step_native(t);
     bool changed = follow_window(t);
+    rest_look(t);
     set_limit(t);
+    if (!changed && rest_is_due(t))
+        rest_begin(t);
     if (changed)
         go_on(t);
     else if (t->quiet && control(t)->budget && control(t)->policy == POLICY_tv)
@@ -406,7 +434,7 @@ void on_indirect(struct thread *t)
     if (t->pc >= VSYSCALL_PAGE)
         go_on(t);
     else if (!look_up(t, false))
-        go_to(t, ask(t, REQ_translate_pc, key(t)));
+        request(t, REQ_translate_pc, key(t));
 }
 
 void on_landing(struct thread *t)
@@ -418,5 +446,5 @@ void on_landing(struct thread *t)
     if (changes_version(t))
         return;
     if (!look_up(t, true))
-        go_to(t, ask(t, REQ_translate_return, key(t)));
+        request(t, REQ_translate_return, key(t));
 }

@@ -53,6 +53,11 @@ static inline u64 time_stamp(const struct thread *t)
     return (u64)hi << 32 | lo;
 }
 
+static inline bool is_canonical(u64 address)
+{
+    return (u64)((s64)(address << 16) >> 16) == address;
+}
+
 static inline void pause(void)
 {
     __asm__ volatile("pause");
@@ -124,6 +129,9 @@ void budget_give_up(struct thread *t);
 /* Start the clock of a thread that records, and stop it. */
 void budget_begin(struct thread *t);
 void budget_stop(struct thread *t);
+/* Is there time for asking for a translation? And how long it took. */
+bool budget_affords_request(struct thread *t);
+void budget_note_request(struct thread *t, u64 began);
 /* The host is asked: stop the clock if that is not to count; was it? */
 bool budget_waits(struct thread *t);
 /* After how many bytes of records to look again; NO_STEP: never. Has a period begun meanwhile? */
@@ -131,13 +139,36 @@ bool budget_waits(struct thread *t);
 u64 budget_step(struct thread *t);
 bool budget_has_changed(const struct thread *t);
 
+/* -- rest.c: in the program's own code until the host calls ----------------------------------- */
+
+/* A thread that was back too soon may do so again after a while. */
+void rest_look(struct thread *t);
+/* Is there nothing to look for in its code before that? */
+bool rest_is_due(const struct thread *t);
+/* Returns if it cannot be. */
+void rest_begin(struct thread *t);
+/* The same before code is translated that it would run quietly; returns if that pays. */
+void rest_unless_worth(struct thread *t);
+/* The thread is back in the guest, if it was away. */
+void rest_end(struct thread *t);
+/* It leaves for good. */
+void rest_forget(struct thread *t);
+bool rest_is_called(const struct thread *t, u32 sig, const u64 *info);
+/* Is a thread that is interrupted at pc on its way to native code? */
+bool rest_is_beginning(const struct thread *t, u64 pc);
+
 /* -- guest.c: requests and ways on ----------------------------------------------------------- */
 
 /* Ask the host; 0 if it refuses or is gone. */
 u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end);
 u64 ask(struct thread *t, enum request_kind kind, u64 arg);
+/* The host has opened or closed the window, or the budget is spent, or there is another. True if the thread changed its version:
+ * t->resume is of the other one. */
+bool follow_window(struct thread *t);
 /* Go on at t->pc: t->resume is set, or the instruction there runs natively. */
 void go_on(struct thread *t);
+/* Is it about to go on with a system call that it was stopped in? Our way out makes the kernel forget that call. */
+bool goes_on_with_call(const struct thread *t);
 /* Go on in the program's own code at t->pc; nothing of us is needed after this. */
 _Noreturn void leave_for_native(struct thread *t, enum native_reason why);
 

@@ -14,7 +14,7 @@
 #include "guest/guest.h"
 #include "guest/frame.h"
 
-enum { TRAP_TRACE_ = 2, SI_KERNEL_ = 0x80 };
+enum { TRAP_TRACE_ = 2, SYS_USER_DISPATCH_ = 2, SI_KERNEL_ = 0x80 };
 enum { FLAG_AC = 0x40000, FLAG_TF = 0x100, FLAG_DF = 0x400, FLAG_RF = 0x10000 };
 #define FLAGS_OF_CONTEXT \
     0x50dd5ul /* what rt_sigreturn takes from a context: AC RF OF DF TF SF ZF AF PF CF */
@@ -232,6 +232,9 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     for (u32 i = 0; i < 4; i++)
         x->selectors[i] = t->selectors[i];
     x->pending = x->stepping = x->traced = x->has_call_mask = x->swapped = x->left = x->parked = x->interrupted = 0;
+    x->resting = x->credit = 0;
+    x->traps = x->dispatches = 0;
+    x->stays = 0;
     x->room = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;
@@ -327,11 +330,17 @@ static void take_registers(struct thread *t, const struct context *c)
     t->flags = r->flags & ~(u64)FLAG_TF;
 }
 
-static void take_native(struct thread *t, const struct context *c)
+static void take_context(struct thread *t, const struct context *c)
 {
     take_registers(t, c);
     *(records(t) ? &t->app_r11 : &t->ptr) = c->r.r11;
     t->pc = c->r.rip;
+}
+
+static void take_native(struct thread *t, const struct context *c, u64 gs)
+{
+    take_context(t, c);
+    t->app_gs = gs;
 }
 
 /* Go on in the guest when the handler returns. */
@@ -360,7 +369,7 @@ static bool is_native(const struct thread *t, u64 pc)
 }
 
 /* The signal of an instruction. */
-static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct context *c)
+static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct context *c, u64 gs)
 {
     u64 pc = c->r.rip;
     u32 code = (u32)info[1];
@@ -376,6 +385,13 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
         t->limit = 0;
         return false;
     }
+    if (sig == SIGSYS_ && code == SYS_USER_DISPATCH_ && is_native(t, pc)) { /* a system call of a thread that rests: now from the cache */
+        take_native(t, c, gs);
+        t->pc -= 2;
+        return send_to(t, c, guest_reenter);
+    }
+    if (trace && t->resting)
+        t->traced = (c->r.flags & FLAG_TF) != 0;
     if (trace && t->stepping) {
         t->stepping = STEP_DONE;
         if (t->traced) {
@@ -383,7 +399,7 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
             t->pending |= 1u << ARRIVED_FAULT;
             t->traced = (c->r.flags & FLAG_TF) != 0;
         }
-        take_native(t, c);
+        take_native(t, c, gs);
         return send_to(t, c, guest_reenter);
     }
     note_arrived(t, ARRIVED_FAULT, sig, info, c);
@@ -395,7 +411,7 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
     }
     t->pending |= 1u << ARRIVED_FAULT;
     if (is_native(t, pc)) {
-        take_native(t, c);
+        take_native(t, c, gs);
         return send_to(t, c, guest_reenter);
     }
     if (sig == SIGSYS_ && (pc == address(call_returned) || pc == address(task_returned)))
@@ -429,24 +445,33 @@ static void take_sent(struct thread *t, u32 sig, const u64 *info, struct context
     c->mask = ~RESERVED;
 }
 
-/* Returns whether the thread goes on in the guest: then gs must stay ours. */
-bool on_signal(struct thread *t, u32 sig, const u64 *info, struct context *c)
+/* On in the guest, if the program's own code runs, or is about to. */
+static bool bring_in(struct thread *t, struct context *c, u64 gs)
+{
+    u64 pc = c->r.rip;
+    if (is_native(t, pc))
+        take_native(t, c, gs);
+    else if (!rest_is_beginning(t, pc))
+        return false;
+    return send_to(t, c, guest_reenter);
+}
+
+/* Returns whether the thread goes on in the guest: then gs must stay ours. It was `gs`. */
+bool on_signal(struct thread *t, u32 sig, const u64 *info, struct context *c, u64 gs)
 {
     u64 pc = c->r.rip;
     note_frame(t, c);
+    if (rest_is_called(t, sig, info))
+        return t->resting && bring_in(t, c, gs);
     if (SIG_BIT(sig) & RESERVED && (s32)(u32)info[1] > 0)
-        return take_fault(t, sig, info, c);
+        return take_fault(t, sig, info, c, gs);
     take_sent(t, sig, info, c);
     if (!t->pending)
         return false;
     t->limit = 0;
     if (pc >= address(call_window) && pc <= address(guest_syscall_insn) && !t->cloning)
         return send_to(t, c, guest_abandon);
-    if (is_native(t, pc)) {
-        take_native(t, c);
-        return send_to(t, c, guest_reenter);
-    }
-    return false;
+    return bring_in(t, c, gs);
 }
 
 /* -- Delivery: in the guest, the program's state is in the thread block ------------------------ */
@@ -738,7 +763,7 @@ _Noreturn void signal_return(struct thread *t)
             deliver(t);
     }
     u64 own = t->flags;
-    take_native(t, &c);
+    take_context(t, &c);
     t->flags = (own & ~FLAGS_OF_CONTEXT) | (t->flags & FLAGS_OF_CONTEXT);
     t->traced = (c.r.flags & FLAG_TF) != 0;
     t->selectors[0] = code;
@@ -798,6 +823,7 @@ void on_fault(struct thread *t)
 
 void on_reenter(struct thread *t)
 {
+    rest_end(t);
     if (t->stepping == STEP_DONE || (t->stepping && t->pc != t->target)) {
         put_stepped(t, t->target, t->pc);
         put_state(t);
@@ -805,6 +831,7 @@ void on_reenter(struct thread *t)
     t->stepping = 0;
     if (t->pending)
         deliver(t);
+    follow_window(t);
     set_limit(t);
     go_on(t);
 }
@@ -836,7 +863,7 @@ bool runs_by_steps(const struct thread *t)
  * itself. */
 _Noreturn void step_native(struct thread *t)
 {
-    if ((u64)((s64)(t->pc << 16) >> 16) != t->pc) /* no processor would go there */
+    if (!is_canonical(t->pc)) /* no processor would go there */
         make_segv(t);
     if (t->pending)
         deliver(t);
@@ -890,6 +917,7 @@ _Noreturn void signal_go_native(struct thread *t)
     for (; t->pending; t->pending &= t->pending - 1)
         send_again(&t->arrived[__builtin_ctz(t->pending)]);
     mask = (mask & ~RESERVED) | t->blocked;
+    rest_forget(t);
     park(t, mask);
     leave_actions(t);
     put_xstate(t, xstate);

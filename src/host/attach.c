@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -341,6 +342,18 @@ static int refuse_stop(pid_t pid, int why, struct err *e)
 
 /* -- In ------------------------------------------------------------------------------------------ */
 
+/* Do other system calls of a thread than we expect have an end of its own? Then its calls must not be made to come to us. */
+static bool is_guarded(pid_t tid)
+{
+    const enum __ptrace_request get_dispatch = (enum __ptrace_request)0x4211;
+    struct {
+        u64 mode, selector, offset, length;
+    } config = {0};
+    char seccomp[8] = "0";
+    pids_status(tid, "Seccomp", seccomp, sizeof seccomp);
+    return seccomp[0] != '0' || (ptrace(get_dispatch, tid, sizeof config, &config) == 0 && config.mode);
+}
+
 static void enter_threads(struct process *p, struct stops *s)
 {
     u64 all = ~0ull;
@@ -352,6 +365,7 @@ static void enter_threads(struct process *p, struct stops *s)
         struct stopped *x = &s->v.v[i];
         struct thread *t = process_thread(p, (u32)i);
         u32 why = interruption(&x->regs);
+        c->rests = c->rests && !is_guarded(x->tid);
         restart(&x->regs);
         if (why == EINTR)
             waits_note(p, x->tid, &x->regs, s->since);
@@ -441,12 +455,6 @@ static bool all_have_left(struct process *p)
     return true;
 }
 
-static void close_gates(struct process *p)
-{
-    for (u32 i = 0; i < blocks_of(p); i++)
-        store_relaxed(&process_thread(p, i)->limit, 0);
-}
-
 /* The program's registers at t->pc. After a system call that the thread waits in the kernel has set the others, and sees to the rest. */
 static void native_registers(const struct process *p, const struct thread *t, bool waits,
                              struct user_regs_struct *r)
@@ -478,7 +486,7 @@ static void native_registers(const struct process *p, const struct thread *t, bo
     r->gs_base = t->app_gs;
 }
 
-/* The stack for signals is the program's again. */
+/* The stack for signals is the program's again, and its system calls concern nobody else. */
 static int restore_stack(struct process *p, struct stopped *s, const struct thread *t,
                          struct err *e)
 {
@@ -489,6 +497,8 @@ static int restore_stack(struct process *p, struct stopped *s, const struct thre
     if (!t->stack.size)
         process_thread(p, t->block)->stack.flags = 2; /* SS_DISABLE, or the kernel refuses it */
     REMOTE(&m, SYS_sigaltstack, at, 0);
+    if (load_relaxed(&t->dispatches))
+        REMOTE(&m, SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0);
     return remote_end(&m, e);
 }
 
@@ -539,19 +549,6 @@ static void lead_out(struct process *p, struct thread *t, struct stopped *s, str
     store_release(&t->left, 1);
 }
 
-/* A task as we know it, of one as it knows itself. */
-static pid_t our_tid(const struct process *p, const struct thread *t)
-{
-    struct pids found = {0};
-    pid_t tid = (pid_t)load_relaxed(&t->tid);
-    if (p->pid != p->seen) {
-        pids_find(p->pid, tid, &found);
-        tid = found.n > 1 ? found.v[1] : 0;
-        vec_fini(&found);
-    }
-    return tid;
-}
-
 /* Who waits for us instead is not to be stopped: the kernel remembers one call to go on with, and that may be the program's. */
 static bool can_be_led_out(const struct thread *t, bool waiting)
 {
@@ -570,7 +567,7 @@ static void lead_out_who_can(struct process *p, bool waiting, struct told *told,
         struct thread *t = process_thread(p, i);
         struct stopped s;
         if (!told->tid[i] && can_be_led_out(t, waiting)) {
-            pid_t tid = our_tid(p, t);
+            pid_t tid = pids_of_thread(p, t);
             if (interrupt(tid) > 0)
                 told->tid[i] = tid;
             if (!out->since)
@@ -641,7 +638,7 @@ bool attach_end(struct process *p)
     hurry(true);
     store_release(&p->control->leaving, 1);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
-        close_gates(p);
+        gates_close(p);
         usleep(LEAVE_US);
         lead_out_who_can(p, i % GRACE == GRACE - 1, &told, &s);
         follow_look(p->run);

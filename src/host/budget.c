@@ -47,8 +47,8 @@ static void begin_period(struct run *r, struct process *p)
     struct control *c = p->control;
     store_relaxed(&c->period_began, r->period.began);
     __atomic_store_n(&c->period, r->period.number, __ATOMIC_SEQ_CST);
-    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS) && c->policy != POLICY_tc; i++)
-        __atomic_store_n(&process_thread(p, i)->limit, 0, __ATOMIC_SEQ_CST);
+    if (c->policy != POLICY_tc)
+        gates_close(p);
 }
 
 void budget_look(struct run *r)

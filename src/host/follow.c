@@ -684,7 +684,7 @@ static struct timespec how_long(const struct run *r)
     bool waits = r->window != WINDOW_over && window_moves(r->options);
     double left = r->opened + r->options->seconds - monotonic();
     u64 budget = budget_wait(r), limit = UINT64_MAX;
-    if (must_look(r) || r->options->attach || waits)
+    if (must_look(r) || r->options->attach || waits || select_rests(r))
         limit = LOOK_MS * 1000000ull;
     if (r->window == WINDOW_open && r->options->seconds > 0)
         limit = MIN(limit, (u64)(MAX(left, 0) * 1e9));
@@ -709,6 +709,8 @@ int follow_run(struct run *r, struct err *e)
         int n = epoll_pwait2(r->epoll, ev, ARRAY_LEN(ev), limit.tv_sec < 0 ? NULL : &limit, NULL);
         budget_look(r);
         window_look(r);
+        if (select_rests(r))
+            gates_remind(r);
         if (is_over(r)) {
             let_processes_go(r);
             if (come_back(r, e))

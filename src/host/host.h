@@ -84,7 +84,7 @@ struct run_stats {
     u64 untraced;                        /* tasks that ran natively */
     u64 full;    /* processes that went on natively since no more units could be numbered */
     u64 stepped; /* instructions that ran natively */
-    u64 requests, gates, indirect_misses, return_misses, syscalls, buffer_waits, buffers,
+    u64 requests, gates, indirect_misses, return_misses, syscalls, rests, buffer_waits, buffers,
         record_bytes;
     u64 lost_buffers, lost_bytes;
     u64 hot, settled, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;

@@ -209,6 +209,7 @@ static void fill_control(struct process *p)
     c->by_marks = p->run->options->by_marks;
     c->countdown = p->run->options->trigger;
     budget_tell(p->run, c);
+    c->rests = select_rests(p->run);
     c->is_novel = p->run->options->novel != 0;
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
@@ -296,7 +297,7 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     t->in_use = 1;
     t->inside = t->known = 0;
     t->looking = 0;
-    t->n_requests = t->n_gates = t->n_indirect_misses = t->n_return_misses = t->n_syscalls = 0;
+    t->n_requests = t->n_gates = t->n_indirect_misses = t->n_return_misses = t->n_syscalls = t->n_rests = 0;
     p->control->blocks = block + 1;
     p->control->brk = parent->control->brk;
     p->control->has_rseq = parent->control->has_rseq;

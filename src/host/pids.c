@@ -75,3 +75,15 @@ void pids_find(pid_t pid, pid_t seen, struct pids *found)
     if (d)
         closedir(d);
 }
+
+pid_t pids_of_thread(const struct process *p, const struct thread *t)
+{
+    struct pids found = {0};
+    pid_t tid = (pid_t)load_relaxed(&t->tid);
+    if (p->pid != p->seen) {
+        pids_find(p->pid, tid, &found);
+        tid = found.n > 1 ? found.v[1] : 0;
+        vec_fini(&found);
+    }
+    return tid;
+}

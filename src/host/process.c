@@ -130,6 +130,7 @@ static void collect(struct process *p)
         r->indirect_misses += t->n_indirect_misses;
         r->return_misses += t->n_return_misses;
         r->syscalls += t->n_syscalls;
+        r->rests += t->n_rests;
     }
     r->processes++;
     r->threads += c->threads;

@@ -302,6 +302,8 @@ void serve_fault(struct process *p, u32 block);
 
 /* select.c: which code is recorded; a module was mapped; what is at a pc, enum spot. */
 enum selection select_kind(const struct run_options *o);
+/* May threads run the program's own code until the window opens, or a period begins? */
+bool select_rests(const struct run *r);
 void select_module(struct process *p, const struct trace_module *m);
 u32 select_spot(void *process, u64 pc);
 /* And when; look whether the window is to open or to close, now and then; is there a need to? */
@@ -356,6 +358,13 @@ struct pids {
 /* Which tasks may be meant by what calls itself `seen`, in the process with this pid or made by it. The
  * first is the task that we call so. */
 void pids_find(pid_t pid, pid_t seen, struct pids *found);
+/* A thread of this process, as we know it. */
+pid_t pids_of_thread(const struct process *p, const struct thread *t);
+
+/* gates.c: let all threads come by. */
+void gates_close(struct process *p);
+/* Those that could rest, and do not. */
+void gates_remind(const struct run *r);
 
 /* drain.c: start the threads that empty published buffers; stop them when the program has ended,
  * and empty what is left. */

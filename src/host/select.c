@@ -112,15 +112,22 @@ enum selection select_kind(const struct run_options *o)
     return kind == SELECT_all && moves ? SELECT_window : kind;
 }
 
-/* A thread that sets its limit looks at `open` afterwards, so it sees this or is seen. */
+/* Not where the program's code decides, nor where somebody is to look all the time. */
+bool select_rests(const struct run *r)
+{
+    const struct run_options *o = r->options;
+    enum selection kind = select_kind(o);
+    bool looks = o->budget.seconds > 0 && (o->budget.policy == POLICY_tv || o->budget.policy == POLICY_tc);
+    return (kind == SELECT_window || kind == SELECT_places) && !is_opened_inside(o) && !looks && !r->stress.awake;
+}
+
 static void set_open(struct process *p, u32 open)
 {
     struct control *c = p->control;
     store_relaxed(&c->by_marks, 0); /* from here on it is our business */
     store_relaxed(&c->countdown, 0);
     __atomic_store_n(&c->open, open, __ATOMIC_SEQ_CST);
-    for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++)
-        __atomic_store_n(&process_thread(p, i)->limit, 0, __ATOMIC_SEQ_CST);
+    gates_close(p);
 }
 
 static bool is_open(const struct run *r)

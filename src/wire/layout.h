@@ -82,7 +82,9 @@
 #define ENTERED_NONE   (1ull << 62) /* none is */
 #define ENTERED_ALWAYS (ENTERED_NONE + 1) /* a thread that such a function has made: it is recorded to its end */
 #define T_DEADLINE 0x148 /* of a budget */
-#define T_LINGER   0x150 /* 32 bits; how many familiar units are recorded yet; see translate/novel.c */
+#define T_RESTING  0x150 /* 32 bits; enum resting: the thread runs the program's own code */
+#define REST_NATIVE 1
+#define T_LINGER   0x15c /* 32 bits; how many familiar units are recorded yet; see translate/novel.c */
 #define T_CALLS             0x1fc0 /* below this, room for FRAME_LIMIT words that nobody reads: see hot.c */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000

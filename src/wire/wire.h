@@ -139,8 +139,15 @@ struct thread {
     u32 quiet, armed;
     u64 entered;
     u64 deadline; /* of the budget, by the time stamp counter; NO_DEADLINE while the clock stands */
-    u32 linger;
+    u32 resting;  /* enum resting; guest and host agree on it */
+    u8 traps;     /* for the kernel: system calls of the program's own code come to us as a signal */
+    u8 dispatches; /* the kernel was told to look at that */
+    u16 stays;    /* it came back so soon that it had better stay for a while, */
+    u32 credit;   /* and so often that it may have some code translated for that */
+    u32 linger;   /* how many familiar units are recorded yet */
+    u64 rest_began;
     u64 since, used; /* when the clock was started; what had been used by then, in this period */
+    u64 request_ticks; /* how long a translation takes, at worst */
     u64 step_began, step_from; /* when and from where on records are measured */
     u32 period, is_spent;
     u32 was_open; /* the window, when the thread last looked */
@@ -200,7 +207,7 @@ struct thread {
         u16 insns, refs, slots, pad;
     } partial; /* the host's answer: what the unit that faulted has recorded */
     /* For --stats; summed over all who used the block. */
-    u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls;
+    u64 n_requests, n_gates, n_indirect_misses, n_return_misses, n_syscalls, n_rests;
 };
 
 enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
@@ -246,6 +253,7 @@ struct control {
     u32 policy;    /* enum policy, of the budget */
     u32 shares_budget; /* one budget for all threads */
     u32 period;    /* counts them */
+    u32 rests;     /* threads that only the host can make record may run the program's own code until then */
     u32 is_novel;  /* code is recorded while it is new: a budget is not for its translation */
     u64 budget;    /* ticks in a period; 0: there is no budget */
     u64 tick_rate; /* in a second */
@@ -305,6 +313,16 @@ enum policy {
     POLICY_tc,    /* when they are in the guest for another reason */
 };
 #define NO_DEADLINE (~0ull)
+
+/* Does a thread run the program's own code, until it is called back? See guest/rest.c. */
+enum resting {
+    REST_none,
+    REST_native = REST_NATIVE,
+    REST_called, /* the host is about to send it a signal */
+    REST_sent,   /* it has done so */
+};
+/* The signal is SIGTRAP with this code, and the thread's block as its value. */
+#define CALL_BACK_CODE (-0x6761)
 
 /* Units have two versions: one records, the quiet one does not. Where a pc stands for one of them, this bit says which. */
 #define PC_QUIET (1ull << 63)
@@ -369,6 +387,7 @@ _Static_assert(offsetof(struct thread, quiet) == T_QUIET, "layout");
 _Static_assert(offsetof(struct thread, armed) == T_ARMED, "layout");
 _Static_assert(offsetof(struct thread, entered) == T_ENTERED, "layout");
 _Static_assert(offsetof(struct thread, deadline) == T_DEADLINE, "layout");
+_Static_assert(offsetof(struct thread, resting) == T_RESTING, "layout");
 _Static_assert(offsetof(struct thread, linger) == T_LINGER, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");

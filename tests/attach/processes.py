@@ -112,12 +112,15 @@ def attach(pid, *options, output=WORK / "attached.gait", timeout=120):
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
 
 
-def attach_again_and_again(pid, check, seconds="0.05", look=all_traits, may_say=""):
-    """ROUNDS times; `check` complains if it is hurt. What gait may say: a pattern."""
+def attach_again_and_again(pid, check, seconds="0.05", look=all_traits, may_say="", options=()):
+    """ROUNDS times; `check` complains if it is hurt. What gait may say: a pattern. What it said."""
+    said = []
     before = settled(lambda: look(pid))
     require(before["gait"] == [], "it has pages of gait's before")
     for n in range(ROUNDS):
-        run = attach(pid, "--for", seconds)
+        run = attach(pid, "--for", seconds, *options)
         require(run.returncode == 0 and re.fullmatch(may_say, run.stderr, re.S), f"round {n}: status {run.returncode}, {run.stderr}")
+        said.append(run.stderr)
         check()
         wait_until(lambda: look(pid) == before, lambda: f"round {n}: {before} became {look(pid)}")
+    return said

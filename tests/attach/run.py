@@ -54,6 +54,16 @@ def a_storm_of_signals():
 
 
 @case
+def threads_that_run_natively_meanwhile():
+    """With a budget that is spent at once: they are called back to be let go, and their system calls are nobody else's afterwards."""
+    for name, *arguments in (["registers"], ["waits"], ["waits", "storm"], ["memory"]):
+        with Program(name, *arguments) as p:
+            said = attach_again_and_again(p.pid, p.is_unhurt, options=["--budget=1ms/20ms", "--stats"], may_say=".*")
+            require(re.search(r"times in native code +[1-9]", "".join(said)), f"{name}: none does")
+            p.is_unhurt()
+
+
+@case
 def threads_that_come_and_go():
     with Program("spawner") as p:
         before = traits(p.pid)

@@ -89,7 +89,9 @@ def model(trace):
             if what != "paused":
                 continue
             used, over, rate, at = x
+            over -= over >> 63 << 64
             budgets |= {used - over} if over else set()
+            over = max(over, 0)
             mine.append({"ms": 1e3 * max(at - began, 0) / rate, "process": process, "thread": thread, "period": len(mine), "used_us": 1e6 * used / rate,
                          "over_us": 1e6 * over / rate, "insns": insns, "refs": refs, "at": at})
             insns = refs = 0

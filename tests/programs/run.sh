@@ -24,7 +24,7 @@ gait=$root/build/gait
 small=${SETTINGS:-plain tinybuf hot,tinybuf single,strict leave flip,hot}
 all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar older tinycache flush
     tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf flip flip,hot,tinybuf
-    flip,tinycache flip,single,strict}
+    flip,tinycache flip,single,strict flip,slow}
 
 mode=small
 case ${1:-} in
