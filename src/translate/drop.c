@@ -132,6 +132,8 @@ void translate_drop(struct translator *t, u64 start, u64 end)
     t->age++;
     if (end <= start)
         return;
+    if (t->stats.flushes)
+        novel_forget_range(t, start, end);
     if (last - first < t->pages.n) {
         for (u64 number = first; number <= last; number++) {
             struct page *page = pages_find(&t->pages, number);

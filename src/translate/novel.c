@@ -9,7 +9,7 @@
  *
  * Behind what is new, one familiar unit is recorded, too: which function was called is known then, and where it returned to.
  *
- * A flush forgets units, but not what is familiar; code that goes or changes is new when it comes back. */
+ * A flush forgets units, but not what is familiar, unless it may change with nobody looking; code that goes or changes is new when it comes back. */
 #include "translate/state.h"
 
 #include <stdlib.h>
@@ -65,17 +65,35 @@ bool novel_is_familiar(const struct translator *t, u64 pc)
     return at && at->pc && !load_relaxed(count_at(t, at->i));
 }
 
+static void begin_anew(struct translator *t, u32 i)
+{
+    t->novelty.counted[i].settled = false;
+    store_relaxed(count_at(t, i), (u8)t->config.novel);
+}
+
 void novel_forget(struct translator *t, u32 unit)
 {
     const struct novelty *x = &t->novelty;
     const struct unit *u = &t->table.units.v[unit];
     for (u32 i = u->insn0; x->n && i < u->insn0 + u->n_insns; i++) {
         const struct novel *at = probe(x->v, x->cap, t->table.insns.v[i].pc);
-        if (!at->pc)
-            continue;
-        x->counted[at->i].settled = false;
-        store_relaxed(count_at(t, at->i), (u8)t->config.novel);
+        if (at->pc)
+            begin_anew(t, at->i);
     }
+}
+
+void novel_forget_range(struct translator *t, u64 start, u64 end)
+{
+    for (u32 i = 0; i < t->novelty.n; i++)
+        if (t->novelty.counted[i].pc >= start && t->novelty.counted[i].pc < end)
+            begin_anew(t, i);
+}
+
+void novel_forget_volatile(struct translator *t)
+{
+    for (u32 i = 0; i < t->novelty.n; i++)
+        if (volatile_at(t, t->novelty.counted[i].pc))
+            begin_anew(t, i);
 }
 
 u64 novel_next(struct translator *t)

@@ -243,6 +243,9 @@ u32 novel_count(struct translator *t, u64 pc);
 bool novel_is_familiar(const struct translator *t, u64 pc);
 /* What the unit consists of is gone or changed: what comes there is new. */
 void novel_forget(struct translator *t, u32 unit);
+/* The same where there may be no units of it, after a flush; and of all that may change without our being told. */
+void novel_forget_range(struct translator *t, u64 start, u64 end);
+void novel_forget_volatile(struct translator *t);
 /* The next code that has become familiar, as its pc; 0 if there is none. */
 u64 novel_next(struct translator *t);
 void novel_fini(struct translator *t);

@@ -269,6 +269,7 @@ bool translate_flush(struct translator *t, struct err *e)
         return false;
     }
     unpublish_all(t);
+    novel_forget_volatile(t);
     places_fini(&t->places);
     pages_fini(&t->pages);
     t->marks.n = 0;
