@@ -128,6 +128,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- attach tests/attach/run.py \
 	    -- partial tests/partial/run.py \
 	    -- budget tests/budget/run.py \
+	    -- novel tests/novel/run.py \
 	    -- calls tests/calls/run.py \
 	    -- tool tests/tool/run.py \
 	    -- reuse tests/reuse/run.py \

@@ -58,6 +58,7 @@ void print_run_stats(const struct run_result *r)
         {"native steps", s->stepped},
         {"units", s->units},
         {"hot units", s->hot},
+        {"settled units", s->settled},
         {"  dropped", s->dropped},
         {"  found changed", s->changed},
         {"  translated ahead", s->ahead},

@@ -25,6 +25,8 @@ void choices_fini(struct choices *x)
     pthread_mutex_destroy(&x->lock);
 }
 
+enum { DEFAULT_NOVEL = 8 };
+
 /* -- Options ----------------------------------------------------------------------------------- */
 
 static struct choice *add(struct choices *x, enum choice_kind kind, const char *given)
@@ -141,6 +143,13 @@ bool choices_option(struct choices *x, int c)
         return true;
     case OPT_BUDGET_POLICY:
         x->budget.policy = option_word("budget-policy", optarg, policy_names, ARRAY_LEN(policy_names));
+        return true;
+    case OPT_NOVEL:
+        x->novel = DEFAULT_NOVEL;
+        if (optarg)
+            x->novel = (u32)MIN(option_number(x->command, "novel", "how often code is recorded", optarg), (u64)UINT32_MAX);
+        if (!x->novel || x->novel > UINT8_MAX)
+            die_usage("%s: --novel=%s: code can be recorded from 1 to %d times before it is familiar", x->command, optarg, UINT8_MAX);
         return true;
     case OPT_MAX_REFS:
         x->max_refs = option_number(x->command, "max-refs", "a number of references", optarg);
@@ -357,7 +366,11 @@ void choices_apply(struct choices *x, struct run_options *o)
                   x->command);
     if ((x->budget.is_shared || x->budget.policy) && !(x->budget.seconds > 0))
         die_usage("%s: there is no --budget that --budget-scope or --budget-policy could be about", x->command);
-    bool is_partial = x->list.n || x->by_marks || x->after > 0 || x->max_refs || x->seconds > 0 || x->budget.seconds > 0;
+    if (x->novel && scopes)
+        die_usage("%s: a --function is recorded with all it calls, whether that is --novel or not; with --only, "
+                  "only its own new code is recorded",
+                  x->command);
+    bool is_partial = x->list.n || x->novel || x->by_marks || x->after > 0 || x->max_refs || x->seconds > 0 || x->budget.seconds > 0;
     if (is_partial && o->events == EVENTS_none)
         die_usage("%s: with --events=none nothing is recorded that could be selected", x->command);
     o->after = x->after;
@@ -367,6 +380,7 @@ void choices_apply(struct choices *x, struct run_options *o)
         die_usage("%s: --leave is for windows that end by themselves; say how long they are with --for",
                   x->command);
     o->budget = x->budget;
+    o->novel = x->novel;
     o->by_marks = x->by_marks;
     o->trigger = triggers ? MAX(x->count, 1u) : 0;
     if (!x->list.n)

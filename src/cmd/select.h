@@ -29,6 +29,7 @@ struct choices {
     u32 count; /* calls of triggers */
     bool by_marks;
     u64 max_refs;
+    u32 novel; /* how often code is recorded; 0: always */
     struct budget budget;
     struct selector selector;
     pthread_mutex_t lock; /* guards the choices' findings, and libdw */
@@ -49,6 +50,7 @@ enum {
     OPT_BUDGET,
     OPT_BUDGET_SCOPE,
     OPT_BUDGET_POLICY,
+    OPT_NOVEL,
 };
 #define CHOICE_OPTIONS                                                                                 \
     {"function", required_argument, NULL, OPT_FUNCTION}, {"module", required_argument, NULL, OPT_MODULE},      \
@@ -58,7 +60,7 @@ enum {
         {"trigger", required_argument, NULL, OPT_TRIGGER}, {"count", required_argument, NULL, OPT_COUNT},      \
         {"marks", no_argument, NULL, OPT_MARKS}, {"budget", required_argument, NULL, OPT_BUDGET},                                               \
         {"budget-scope", required_argument, NULL, OPT_BUDGET_SCOPE},                                   \
-        {"budget-policy", required_argument, NULL, OPT_BUDGET_POLICY}
+        {"budget-policy", required_argument, NULL, OPT_BUDGET_POLICY}, {"novel", optional_argument, NULL, OPT_NOVEL}
 
 void choices_init(struct choices *x, const char *command);
 /* Is it one of these? */

@@ -80,6 +80,20 @@ void budget_stop(struct thread *t)
         stop_clock(t, time_stamp(t));
 }
 
+/* What is new has to be translated: that would take all of the budget. */
+static bool waits_are_free(const struct control *c)
+{
+    return c->is_novel && !c->shares_budget;
+}
+
+bool budget_waits(struct thread *t)
+{
+    if (!waits_are_free(control(t)) || t->deadline == NO_DEADLINE)
+        return false;
+    budget_stop(t);
+    return true;
+}
+
 u64 budget_step(struct thread *t)
 {
     const struct control *c = control(t);
@@ -101,7 +115,7 @@ u64 budget_step(struct thread *t)
 bool budget_affords_request(struct thread *t)
 {
     const struct control *c = control(t);
-    if (t->deadline == NO_DEADLINE || c->policy == POLICY_tc)
+    if (t->deadline == NO_DEADLINE || c->policy == POLICY_tc || waits_are_free(c))
         return true;
     u64 now = time_stamp(t), left = t->deadline - MIN(now, t->deadline);
     if (left > MIN(t->request_ticks, c->budget / 4))

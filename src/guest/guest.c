@@ -53,7 +53,11 @@ u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end)
 
 u64 ask(struct thread *t, enum request_kind kind, u64 arg)
 {
-    return ask_range(t, kind, arg, 0);
+    bool waits = budget_waits(t);
+    u64 answer = ask_range(t, kind, arg, 0);
+    if (waits)
+        budget_begin(t);
+    return answer;
 }
 
 /* Where the host says; what it cannot translate runs natively, one instruction at a time. */

@@ -139,6 +139,8 @@ void budget_stop(struct thread *t);
 /* Is there time for asking for a translation? And how long it took. */
 bool budget_affords_request(struct thread *t);
 void budget_note_request(struct thread *t, u64 began);
+/* The host is asked: stop the clock if that is not to count; was it? */
+bool budget_waits(struct thread *t);
 /* After how many bytes of records to look again; NO_STEP: never. Has a period begun meanwhile? */
 #define NO_STEP (~0ull)
 u64 budget_step(struct thread *t);

@@ -60,6 +60,7 @@ struct run_options {
     double seconds; /* that are recorded; 0: all that are left. A process that we attached to is left then */
     double leave; /* then leave it alone for so many, and attach again, without end; 0: once only */
     u64 max_refs;   /* recording ends when there are at least as many; 0: no limit */
+    u32 novel;      /* how often code is recorded; 0: always */
     struct budget {
         double seconds, period; /* in each period; 0: there is no budget */
         enum policy policy;
@@ -86,7 +87,7 @@ struct run_stats {
     u64 requests, gates, indirect_misses, return_misses, syscalls, rests, buffer_waits, buffers,
         record_bytes;
     u64 lost_buffers, lost_bytes;
-    u64 hot, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 hot, settled, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct run_result {

@@ -210,6 +210,7 @@ static void fill_control(struct process *p)
     c->countdown = p->run->options->trigger;
     budget_tell(p->run, c);
     c->rests = select_rests(p->run);
+    c->is_novel = p->run->options->novel != 0;
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
     c->window = p->run->options->budget.seconds > 0 ? BUFFER_WINDOW_LIMIT : 16;

@@ -145,6 +145,7 @@ static void collect(struct process *p)
     result->counts.bytes += p->record_bytes;
     r->units += x.units;
     r->hot += x.hot;
+    r->settled += x.settled;
     r->dropped += x.dropped;
     r->changed += x.changed;
     r->flushes += x.flushes;

@@ -192,6 +192,7 @@ struct process {
     struct code_page *pages;
     u32 serial; /* counts translations */
     u32 requests;
+    double settles_at; /* when familiar code is looked for again */
     u64 epoch; /* as we set it; see epoch.c */
     bool thread_is_lost;
     pthread_t serve_thread;

@@ -82,6 +82,8 @@ u32 select_spot(void *process, u64 pc)
     }
     const struct stretch *s = from ? &p->selected.v[from - 1] : NULL;
     u32 spot = s && pc < s->end ? s->spot : 0;
+    if (p->run->options->novel && (!x || x->kind == SELECT_all))
+        spot |= SPOT_SELECTED;
     for (size_t i = 0; x && i < x->always.n; i++)
         if (pc >= x->always.v[i].start && pc < x->always.v[i].end)
             spot |= x->always.v[i].spot;
@@ -105,6 +107,8 @@ enum selection select_kind(const struct run_options *o)
 {
     enum selection kind = o->selector ? o->selector->kind : SELECT_all;
     bool moves = window_moves(o) || o->budget.seconds > 0;
+    if (kind == SELECT_all && o->novel)
+        return SELECT_places;
     return kind == SELECT_all && moves ? SELECT_window : kind;
 }
 

@@ -12,6 +12,7 @@
 /* How long to look for the next request before sleeping: a sleeping vCPU takes up to 50 us to wake.
  */
 enum { SPIN_PAUSES = 2000 };
+#define SETTLE_SECONDS 0.05
 
 /* -- The program'p code ----------------------------------------------------------------------- */
 
@@ -290,6 +291,7 @@ void serve_begin(struct process *p)
         .events = p->run->options->events,
         .selection = select_kind(p->run->options),
         .spot = select_spot,
+        .novel = p->run->options->novel,
         .has_budget = p->run->options->budget.seconds > 0,
         .no_link = p->run->stress.nolink,
         .no_ahead = p->run->stress.noahead,
@@ -304,8 +306,22 @@ void serve_begin(struct process *p)
     };
     epoch_begin(p);
     p->translator = translator_new(&config);
-    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink)
+    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink && !p->run->options->novel)
         p->heat = heat_new();
+}
+
+/* Quiet units of code that has become familiar are looked for now and then, while there is nothing else to do. */
+static bool settle(struct process *p)
+{
+    if (!p->run->options->novel)
+        return false;
+    if (translate_settle(p->translator, false))
+        return true;
+    double now = monotonic();
+    if (now < p->settles_at)
+        return false;
+    p->settles_at = now + SETTLE_SECONDS;
+    return translate_settle(p->translator, true);
 }
 
 void *serve_main(void *process)
@@ -313,7 +329,7 @@ void *serve_main(void *process)
     struct process *p = process;
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->bell);
-        if (serve_once(p) || translate_ahead(p->translator) || heat_translate(p))
+        if (serve_once(p) || translate_ahead(p->translator) || heat_translate(p) || settle(p))
             continue;
         wait_for_bell(p, seen);
     }

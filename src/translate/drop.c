@@ -98,8 +98,10 @@ void drop_unit(struct translator *t, u64 key)
         struct place *p = places_find(&t->places, key);
         if (!p || !p->unit)
             return;
-        for (u32 u = p->unit; u; u = t->below[u - 1])
+        for (u32 u = p->unit; u; u = t->below[u - 1]) {
             drop_exits(t, u - 1);
+            novel_forget(t, u - 1);
+        }
         unpublish(t, p);
         key = runs_into(t, p);
         p->unit = p->entry = p->inner = p->door = p->landing = p->call = p->before = 0;
@@ -130,6 +132,8 @@ void translate_drop(struct translator *t, u64 start, u64 end)
     t->age++;
     if (end <= start)
         return;
+    if (t->stats.flushes)
+        novel_forget_range(t, start, end);
     if (last - first < t->pages.n) {
         for (u64 number = first; number <= last; number++) {
             struct page *page = pages_find(&t->pages, number);

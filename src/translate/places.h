@@ -12,6 +12,7 @@ struct place {
     u32 entry;    /* cache offset of the unit's entry, at its gate */
     u32 inner;    /* and behind the gate */
     bool is_line; /* the unit always arrives at another gate: direct links need not pass its own */
+    bool asks;    /* the quiet unit begins with the question whether its code is familiar by now */
     bool careful; /* the stack has been seen near its code, which is volatile */
     u32 door;     /* cache offset of the entry for indirect jumps and calls, 0 if none */
     u32 landing;  /* the same for returns */

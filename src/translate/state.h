@@ -82,6 +82,8 @@ struct builder {
     struct err *err;
     u64 pc;
     bool quiet; /* it records nothing */
+    u32 count;  /* offset in the shared pages of how often its code is yet to be recorded; 0: always */
+    bool is_familiar; /* no more */
     struct insn insn[UNIT_INSNS];
     u32 n_insns;
     bool falls_off; /* the path ends without a branch: leave to `next` */
@@ -128,6 +130,20 @@ struct numbers {
     u32 n, cap; /* n: how many units of the table are in it; cap is a power of two */
 };
 
+/* Code that is recorded while it is new; see novel.c. */
+struct novelty {
+    struct novel {
+        u64 pc; /* 0 is free */
+        u32 i;  /* of its count */
+    } * v;
+    u32 cap; /* a power of two */
+    struct counted {
+        u64 pc;
+        bool settled; /* it is familiar, and its quiet unit is made so */
+    } * counted;
+    u32 n, next; /* how many there are; which is to be looked at next */
+};
+
 /* An instruction that need not be decoded again. */
 struct decoded {
     u32 age; /* it holds while this is the translator's */
@@ -144,6 +160,7 @@ struct translator {
     bool *quiet;        /* for each unit */
     u32 *below;         /* for each unit, the one (number + 1) that it has taken the place of */
     struct numbers numbers;
+    struct novelty novelty;
     VEC(struct mark) marks; /* of the units since the last flush, ascending */
     struct places places;
     struct pages pages; /* which units depend on which pages of the program */
@@ -221,12 +238,28 @@ bool watch_emit(struct builder *b, u32 i);
 u32 numbers_find(struct builder *b);
 bool numbers_hold(struct builder *b, u32 unit);
 
-/* versions.c: must a path that has begun end before this pc? */
+/* novel.c: where the count of the code at pc is in the shared pages; 0 if there is no room for one. */
+u32 novel_count(struct translator *t, u64 pc);
+bool novel_is_familiar(const struct translator *t, u64 pc);
+/* What the unit consists of is gone or changed: what comes there is new. */
+void novel_forget(struct translator *t, u32 unit);
+/* The same where there may be no units of it, after a flush; and of all that may change without our being told. */
+void novel_forget_range(struct translator *t, u64 start, u64 end);
+void novel_forget_volatile(struct translator *t);
+/* The next code that has become familiar, as its pc; 0 if there is none. */
+u64 novel_next(struct translator *t);
+void novel_fini(struct translator *t);
+
+/* versions.c: a unit is begun at b->pc. */
+void version_begin(struct builder *b);
+/* Must a path that has begun end before this pc? */
 bool version_parts(const struct builder *b, u64 pc);
 /* Must the guest be told when a thread comes to this instruction? */
 bool version_tells(const struct builder *b, const struct insn *in);
 /* Is the unit nothing but the way to its quiet version? */
 bool version_is_crossing(const struct builder *b);
+/* Does it look whether its code is familiar by now, though it is quiet? */
+bool version_asks(const struct builder *b);
 /* Behind the gate: the way to the other version, if there is one here. */
 void version_head(struct builder *b);
 /* The target of a return or indirect jump is in r10, its record is written: does the function that is being recorded end here?

@@ -101,6 +101,7 @@ void translator_free(struct translator *t)
     munmap(t->quiet, UNITS_CAP * sizeof *t->quiet);
     munmap(t->decoded, DECODED * sizeof *t->decoded);
     free(t->numbers.v);
+    novel_fini(t);
     vec_fini(&t->marks);
     vec_fini(&t->ahead);
     places_fini(&t->places);
@@ -200,6 +201,7 @@ static void note_chained(struct builder *b, u32 number, u32 entry)
     p->entry = entry;
     p->inner = b->inner;
     p->is_line = b->is_line;
+    p->asks = version_asks(b) && !b->is_volatile;
     drop_note(t, key);
     struct chained *c = &t->chained[t->n_chained++];
     *c = (struct chained){.unit = number, .pad = b->pad, .pad_pc = b->pad_pc, .call = b->call};
@@ -267,6 +269,7 @@ bool translate_flush(struct translator *t, struct err *e)
         return false;
     }
     unpublish_all(t);
+    novel_forget_volatile(t);
     places_fini(&t->places);
     pages_fini(&t->pages);
     t->marks.n = 0;
@@ -317,6 +320,7 @@ static bool translate_one(struct translator *t, u64 key, u32 chain, struct err *
     b->chain = chain;
     b->careful = places_get(&t->places, key)->careful;
     b->e = &t->hot;
+    version_begin(b);
     if (t->config.begin)
         t->config.begin(t->config.ctx);
     if (!path_form(b) || !number_and_emit(b, &entry, &number))
@@ -385,7 +389,7 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     struct builder *b = &t->builder;
     struct err ignored;
     u32 exits[HOT_EXITS], entry, number;
-    if (n < 2 || n > HOT_EXITS || !has_room(t, 2 * UNIT_ROOM))
+    if (n < 2 || n > HOT_EXITS || t->config.novel || !has_room(t, 2 * UNIT_ROOM))
         return false;
     for (u32 k = 0; k < n; k++) {
         exits[k] = exit_ids[k] - FIRST_EXIT_ID;
@@ -401,6 +405,7 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     b->chain = 0;
     b->careful = false;
     b->e = &t->hot;
+    version_begin(b);
     t->looked.n = 0;
     const struct place *p = places_find(&t->places, b->pc);
     if (!p || !p->unit || !hot_path(b, exits, n))
@@ -417,6 +422,45 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     commit_code(b, number);
     take_over(t, number, entry);
     return true;
+}
+
+/* -- Familiar code ---------------------------------------------------------------------------- */
+
+/* As with a hot unit: who comes to the head of the old one is sent on to the new one. */
+static bool settle(struct translator *t, u64 key)
+{
+    struct emit before = t->hot;
+    struct err ignored;
+    struct place *p = places_find(&t->places, key);
+    u32 old = p->unit, entry = p->entry;
+    t->looked.n = 0;
+    while (emit_here(&t->hot) & 15)
+        emit_8(&t->hot, 0xcc);
+    if (!translate_one(t, key, 0, &ignored)) {
+        t->hot = before;
+        return false;
+    }
+    p = places_find(&t->places, key);
+    if (p->unit != old)
+        t->below[p->unit - 1] = old;
+    connect_chain(t);
+    link_head(t, entry, places_find(&t->places, key)->entry);
+    unpublish_end(t);
+    t->stats.settled++;
+    return true;
+}
+
+bool translate_settle(struct translator *t, bool again)
+{
+    u64 pc;
+    if (again)
+        t->novelty.next = 0;
+    while (has_room(t, 2 * UNIT_ROOM) && (pc = novel_next(t))) {
+        const struct place *p = places_find(&t->places, place_key(pc, true));
+        if (p && p->unit && p->asks && settle(t, p->pc))
+            return true;
+    }
+    return false;
 }
 
 /* -- Requests --------------------------------------------------------------------------------- */

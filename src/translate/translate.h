@@ -56,6 +56,7 @@ struct translate_config {
     struct guest_points guest;
     enum events_level events;
     enum selection selection;
+    u32 novel; /* SELECT_places: how often selected code is recorded, at most UINT8_MAX; 0: always */
     bool has_budget; /* threads may be silenced within a function that is recorded: quiet units note its return, too */
     /* What is at pc, enum spot; asked unless all is selected. */
     u32 (*spot)(void *ctx, u64 pc);
@@ -72,7 +73,7 @@ struct translate_config {
 };
 
 struct translate_stats {
-    u64 hot, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
+    u64 hot, settled, dropped, changed, flushes, units, insns, app_bytes, cache_bytes, ahead, doors, links;
 };
 
 struct translator;
@@ -136,6 +137,9 @@ bool translate_ahead(struct translator *t);
  * the place of the first. False if it cannot be, or would be no longer. */
 enum { HOT_EXITS = 64, HOT_INSNS = 240 };
 bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n);
+/* Make one quiet unit anew whose code has become familiar, so that it no longer looks whether it has; false if there is none among those not yet
+ * looked at. `again`: look at all. */
+bool translate_settle(struct translator *t, bool again);
 
 /* Which bits of a target index the jump tables; the threads' own grow with it. */
 u64 translator_jump_mask(const struct translator *t);

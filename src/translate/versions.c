@@ -6,6 +6,7 @@
  * - by the guest, at a gate, when the window opens or closes;
  * - SELECT_places: quiet units of selected code begin with the way to the recording ones; code that is not selected has,
  *   as its recording version, nothing but the way to the quiet one;
+ *   If it is recorded only while it is new, each of both looks whether that is so; see novel.c;
  * - SELECT_scopes: the quiet unit at a selected function's head begins with the way to the recording one, and notes the stack
  *   pointer; a return of the recording ones that has come up to it, or a jump that has gone above it, leads back.
  * None of these touches the flags. */
@@ -40,10 +41,24 @@ static void emit_tell(struct builder *b)
     body_note_inner(b);
 }
 
+void version_begin(struct builder *b)
+{
+    const struct translate_config *c = &b->t->config;
+    bool counts = c->novel && c->selection == SELECT_places && spot_at(b, b->pc) & SPOT_SELECTED;
+    b->count = counts ? novel_count(b->t, b->pc) : 0;
+    b->is_familiar = b->count && !load_relaxed(c->wire + b->count);
+}
+
+/* Behind a branch that was always taken so far there may be new code, though what is before it is familiar. */
+static bool is_news(const struct builder *b, u64 pc)
+{
+    return b->quiet && b->count && b->insn[b->n_insns - 1].class == INSN_JCC && !novel_is_familiar(b->t, pc);
+}
+
 bool version_parts(const struct builder *b, u64 pc)
 {
     u32 differs = (spot_at(b, pc) ^ spot_at(b, b->pc)) & SPOT_SELECTED;
-    return differs || (b->quiet && spot_at(b, pc) & SPOT_HEAD);
+    return differs || (b->quiet && spot_at(b, pc) & SPOT_HEAD) || is_news(b, pc);
 }
 
 bool version_is_crossing(const struct builder *b)
@@ -51,6 +66,14 @@ bool version_is_crossing(const struct builder *b)
     return b->t->config.selection == SELECT_places && !b->quiet &&
            !(spot_at(b, b->pc) & SPOT_SELECTED);
 }
+
+bool version_asks(const struct builder *b)
+{
+    return b->quiet && b->count && !b->is_familiar;
+}
+
+/* How many familiar units are recorded behind new ones. */
+enum { LINGER = 1 };
 
 /* -- Heads ------------------------------------------------------------------------------------- */
 
@@ -82,7 +105,8 @@ static u8 *emit_jrcxz(struct emit *e)
     return e->p - 1;
 }
 
-static void fill_jrcxz(struct emit *e, u8 *field)
+/* Such a jump leads here. */
+static void fill_short(struct emit *e, u8 *field)
 {
     if (e->full)
         return;
@@ -116,12 +140,63 @@ static void emit_resumed(struct emit *e, bool is_head)
     emit_lea(e, R11, R11, RECORD_SLOTS_AT + 8 * RECORD_resumed_slots);
 }
 
+/* An instruction with the unit's count as its operand, which is the last in it. */
+static void emit_on_count(struct builder *b, const u8 *opcode, size_t n)
+{
+    emit_bytes(b->e, opcode, n);
+    emit_32(b->e, (u32)(b->t->config.base + b->count - (emit_here(b->e) + 4)));
+}
+
+/* A jump if the code is familiar; its field. rcx is free. */
+static u8 *emit_if_familiar(struct builder *b)
+{
+    const u8 load[] = {0x0f, 0xb6, 0x0d}; /* movzx ecx, byte [rip + ..] */
+    emit_on_count(b, load, sizeof load);
+    return emit_jrcxz(b->e);
+}
+
+/* A jump over less than 128 bytes; its field. */
+static u8 *emit_over(struct emit *e)
+{
+    emit_8(e, 0xeb);
+    emit_8(e, 0);
+    return e->p - 1;
+}
+
+/* Recorded once more; if it need not be, and neither what came before, go on quietly. Several threads at once may count less than they record. */
+static void emit_count(struct builder *b)
+{
+    struct emit *e = b->e;
+    const u8 store[] = {0x88, 0x0d};            /* mov [rip + ..], cl */
+    const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_LINGER] */
+    emit_gs_store(e, RCX, T_SPILL0);
+    u8 *familiar = emit_if_familiar(b);
+    emit_lea(e, RCX, RCX, -1);
+    emit_on_count(b, store, sizeof store);
+    emit_gs_store_imm(e, LINGER, T_LINGER);
+    u8 *is_new = emit_over(e);
+    fill_short(e, familiar);
+    emit_bytes(e, load, sizeof load);
+    emit_32(e, T_LINGER);
+    u8 *leaves = emit_jrcxz(e);
+    emit_gs_store_imm(e, LINGER - 1, T_LINGER);
+    u8 *lingers = emit_over(e);
+    fill_short(e, leaves);
+    emit_gs_load(e, RCX, T_SPILL0);
+    emit_hush(b);
+    emit_cross(b);
+    fill_short(e, is_new);
+    fill_short(e, lingers);
+    emit_gs_load(e, RCX, T_SPILL0);
+}
+
 static void emit_begin(struct builder *b, bool is_head)
 {
     struct emit *e = b->e;
     const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_ARMED] */
     const u8 not[] = {0x48, 0xf7, 0xd1};        /* not rcx */
     emit_gs_store(e, RCX, T_SPILL0);
+    u8 *familiar = b->count ? emit_if_familiar(b) : NULL;
     emit_bytes(e, load, sizeof load);
     emit_32(e, T_ARMED);
     u8 *field = emit_jrcxz(e);
@@ -134,7 +209,9 @@ static void emit_begin(struct builder *b, bool is_head)
     emit_gs_store_imm(e, 0, T_QUIET);
     emit_gs_load(e, RCX, T_SPILL0);
     emit_cross(b);
-    fill_jrcxz(e, field);
+    fill_short(e, field);
+    if (familiar)
+        fill_short(e, familiar);
     emit_gs_load(e, RCX, T_SPILL0);
 }
 
@@ -146,8 +223,10 @@ void version_head(struct builder *b)
     if (version_is_crossing(b)) {
         emit_hush(b);
         emit_cross(b);
-    } else if (b->quiet && spot & (SPOT_SELECTED | SPOT_HEAD)) {
+    } else if (b->quiet && !b->is_familiar && spot & (SPOT_SELECTED | SPOT_HEAD)) {
         emit_begin(b, spot & SPOT_HEAD);
+    } else if (!b->quiet && b->count) {
+        emit_count(b);
     }
 }
 
@@ -175,7 +254,7 @@ u8 *version_leave_test(struct builder *b, bool is_return)
 
 void version_leave(struct builder *b, u8 *field)
 {
-    fill_jrcxz(b->e, field);
+    fill_short(b->e, field);
     emit_imm(b->e, RCX, ENTERED_NONE);
     emit_gs_store(b->e, RCX, T_ENTERED);
     emit_hush(b);

@@ -10,7 +10,7 @@
  * address, close enough to the executable that emitted code reaches its data, and each part to the
  * others, with 32-bit offsets:
  *
- *   base -> | guest R-X | control, threads RW | index R-- | (jump tables) | targets R-- |
+ *   base -> | guest R-X | control, threads, counts RW | index R-- | (jump tables) | targets R-- |
  *           | cache R-X | buffers RW |
  *
  * Only the jump tables are mapped elsewhere: below 2 GB, so that emitted code can index them
@@ -25,6 +25,9 @@
  * handler finds it from the stack pointer. */
 #define WIRE_THREAD_SIZE 0x10000
 #define WIRE_THREADS     512
+/* One byte for each piece of code that is recorded only while it is new: how often yet. */
+#define WIRE_NOVEL_OFF  (WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE)
+#define WIRE_NOVEL_SIZE (WIRE_INDEX_OFF - WIRE_NOVEL_OFF)
 #define WIRE_INDEX_OFF   0x2200000
 #define WIRE_INDEX_LOG2  20
 #define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
@@ -81,6 +84,7 @@
 #define T_DEADLINE 0x148 /* of a budget */
 #define T_RESTING  0x150 /* 32 bits; enum resting: the thread runs the program's own code */
 #define REST_NATIVE 1
+#define T_LINGER   0x15c /* 32 bits; how many familiar units are recorded yet; see translate/novel.c */
 #define T_CALLS             0x1fc0 /* below this, room for FRAME_LIMIT words that nobody reads: see hot.c */
 #define T_SIGNAL_STACK      0x2000
 #define T_SIGNAL_STACK_SIZE 0x7000

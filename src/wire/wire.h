@@ -146,6 +146,7 @@ struct thread {
     u8 dispatches; /* the kernel was told to look at that */
     u16 stays;    /* it came back so soon that it had better stay for a while, */
     u32 credit;   /* and so often that it may have some code translated for that */
+    u32 linger;   /* how many familiar units are recorded yet */
     u64 rest_began;
     u64 since, used; /* when the clock was started; what had been used by then, in this period */
     u64 request_ticks; /* how long a translation takes, at worst */
@@ -255,6 +256,7 @@ struct control {
     u32 shares_budget; /* one budget for all threads */
     u32 period;    /* counts them */
     u32 rests;     /* threads that only the host can make record may run the program's own code until then */
+    u32 is_novel;  /* code is recorded while it is new: a budget is not for its translation */
     u64 budget;    /* ticks in a period; 0: there is no budget */
     u64 tick_rate; /* in a second */
     u64 period_began;
@@ -388,10 +390,11 @@ _Static_assert(offsetof(struct thread, armed) == T_ARMED, "layout");
 _Static_assert(offsetof(struct thread, entered) == T_ENTERED, "layout");
 _Static_assert(offsetof(struct thread, deadline) == T_DEADLINE, "layout");
 _Static_assert(offsetof(struct thread, resting) == T_RESTING, "layout");
+_Static_assert(offsetof(struct thread, linger) == T_LINGER, "layout");
 _Static_assert(sizeof(struct thread) <= T_CALLS - 256, "layout");
 _Static_assert(WIRE_THREAD_OFF % WIRE_THREAD_SIZE == 0, "layout");
 _Static_assert(offsetof(struct thread, inside) == T_INSIDE, "layout");
 _Static_assert(sizeof(struct control) <= WIRE_CTL_SIZE, "layout");
-_Static_assert(WIRE_THREAD_OFF + WIRE_THREADS * WIRE_THREAD_SIZE <= WIRE_INDEX_OFF, "layout");
+_Static_assert(WIRE_NOVEL_OFF < WIRE_INDEX_OFF, "layout");
 
 #endif

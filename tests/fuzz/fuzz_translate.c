@@ -114,6 +114,7 @@ static void begin(const u8 *head)
     pages_fini(&t->pages);
     free(t->numbers.v);
     t->numbers = (struct numbers){0};
+    novel_fini(t);
     memset(&t->stats, 0, sizeof t->stats);
     struct translate_config *c = &t->config;
     c->events = head[0] % 3;
@@ -125,6 +126,7 @@ static void begin(const u8 *head)
     c->stay = head[0] & 128;
     c->selection = c->events ? head[3] >> 2 & 3 : SELECT_all;
     c->has_budget = head[3] & 16;
+    c->novel = head[3] >> 5;
     c->spot = spot;
     t->age++; /* other bytes at the same place */
     c->unit_insns = head[1] & 15;
@@ -165,6 +167,16 @@ static void heat(const u8 *head)
         }
         translate_hot(t, id, n);
     }
+}
+
+/* Some code has been recorded as often as it is to be. */
+static void settle(const u8 *head)
+{
+    for (u32 i = 0; i < t->novelty.n; i++)
+        if (i % 8 < (head[1] & 7u))
+            wire[WIRE_NOVEL_OFF + i] = 0;
+    while (translate_settle(t, true))
+        ;
 }
 
 static void drop(const u8 *head)
@@ -406,10 +418,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     begin(data);
     translate(data);
     heat(data);
+    settle(data);
     if (data[2] >= 64) {
         drop(data);
         translate(data);
         heat(data);
+        settle(data);
     }
     const char *why = unit_table_fault(&t->table);
     if (why) {

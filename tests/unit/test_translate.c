@@ -1929,6 +1929,46 @@ static void a_hot_path_takes_over(void)
     bench_close(&b);
 }
 
+static u32 all_is_selected(void *ctx, u64 pc)
+{
+    (void)ctx;
+    (void)pc;
+    return SPOT_SELECTED;
+}
+
+/* Code that is recorded while it is new: a quiet path ends before what is not familiar, and is made anew, through all that is, when its own count has come to 0;
+ * what is dropped is new again. Three blocks: the first has 2 instructions, the second begins at 4, the third at 8. */
+CODE(three_blocks, "test eax, eax; jz 1f; test ecx, ecx; jz 1f; dec edx; 1: ret")
+static void familiar_code_is_quiet(void)
+{
+    struct bench b;
+    enum { TIMES = 3, SECOND = 4, THIRD = 8 };
+    const u64 quiet = NEAR | PC_QUIET;
+    TRANSLATE(&b, three_blocks, NEAR, EVENTS_memory, .selection = SELECT_places, .spot = all_is_selected, .novel = TIMES);
+    CHECK(b.entry && b.table->units.v[place_of(&b, NEAR).unit - 1].n_insns == 6);
+    CHECK(ask(&b, quiet, BY_LINK) != 0);
+    struct place before = place_of(&b, quiet);
+    CHECK(b.table->units.v[before.unit - 1].n_insns == 2 && before.asks);
+    u8 *first = wire + novel_count(b.t, NEAR), *second = wire + novel_count(b.t, NEAR + SECOND);
+    CHECK(*first == TIMES && *second == TIMES && first != second);
+    CHECK(!translate_settle(b.t, true) && !novel_is_familiar(b.t, NEAR));
+    *first = *second = 0;
+    CHECK(novel_is_familiar(b.t, NEAR) && !novel_is_familiar(b.t, NEAR + THIRD));
+    CHECK(translate_settle(b.t, true) && translate_settle(b.t, false)); /* the first, and the second, which it ran on into */
+    CHECK(!translate_settle(b.t, true) && translator_stats(b.t).settled == 2);
+    struct place after = place_of(&b, quiet);
+    CHECK(after.unit != before.unit && !after.asks && b.table->units.v[after.unit - 1].n_insns == 4);
+    struct piece p;
+    CHECK(piece_at(&b, cache_of(&b) + before.entry, &p) && p.z.mnemonic == ZYDIS_MNEMONIC_JMP);
+    CHECK(branch_target(&p) == cache_of(&b) + after.entry);
+    CHECK_SOUND(&b);
+    translate_drop(b.t, NEAR, NEAR + 64);
+    CHECK(*first == TIMES && *second == TIMES && !place_of(&b, quiet).unit);
+    CHECK(ask(&b, quiet, BY_LINK) != 0 && place_of(&b, quiet).asks);
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
 /* Code that goes and comes back unchanged has the numbers it had, at another place in the cache; changed code has new ones. */
 static void what_comes_back_has_its_old_numbers(void)
 {
@@ -2200,6 +2240,7 @@ int main(void)
     dropped_code_is_asked_for_again();
     what_comes_back_has_its_old_numbers();
     a_hot_path_takes_over();
+    familiar_code_is_quiet();
     what_runs_on_into_dropped_code_is_dropped_with_it();
     a_unit_is_dropped_for_any_of_its_pages();
     our_own_code_translates_soundly();
