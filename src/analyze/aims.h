@@ -13,8 +13,8 @@ struct aim {
     bool more;
     bool is_vague; /* it came to this address when little was known of it */
     u64 address;
-    struct variable_stretch latest; /* as of this change: */
-    u64 change;
+    struct variable_stretch latest; /* as of this change, and with this stack pointer: */
+    u64 change, rsp;
 };
 
 struct aims {
