@@ -608,11 +608,24 @@ static u64 rsp_now(struct variable_part *p)
     return from ? p->work->records.v[from - 1].rsp : 0;
 }
 
-u64 variables_rsp(struct variable_part *p, u64 ref)
+/* The CFA of the function that makes a reference now; 0: not known. */
+static u64 frame_now(struct variable_part *p, u32 ref)
 {
-    p->now = ref;
+    vec_reach(&p->frames, ref);
+    struct ref_frame *f = &p->frames.v[ref];
+    if (!f->is_known) {
+        f->is_known = true;
+        f->has_cfa = look_at_frame(p, ref, &f->more);
+    }
+    const u64 rsp = f->has_cfa ? rsp_now(p) : 0;
+    return rsp ? rsp + (u64)f->more : 0;
+}
+
+u64 variables_frame(struct variable_part *p, u32 ref, u64 place)
+{
+    p->now = place;
     p->by_insns = false;
-    return rsp_now(p);
+    return frame_now(p, ref);
 }
 
 /* What is there, and as far as nothing else is. */
@@ -660,15 +673,9 @@ static const struct local *local_of(struct variable_part *p, u32 ref, s64 from_c
 /* What a reference finds in its own function's frame, through any register; false if the address is not there, nor what is above *behind. */
 static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct variable_stretch *r, u64 *behind)
 {
-    vec_reach(&p->frames, ref);
-    struct ref_frame *f = &p->frames.v[ref];
-    if (!f->is_known) {
-        f->is_known = true;
-        f->has_cfa = look_at_frame(p, ref, &f->more);
-    }
-    const u64 rsp = f->has_cfa ? rsp_now(p) : 0, cfa = rsp + (u64)f->more;
-    *behind = rsp ? cfa : 0;
-    if (!rsp || cfa - address - 1 >= STACK_SIZE)
+    const u64 cfa = frame_now(p, ref);
+    *behind = cfa;
+    if (!cfa || cfa - address - 1 >= STACK_SIZE)
         return false;
     const struct local *x = local_of(p, ref, (s64)(address - cfa));
     *r = (struct variable_stretch){x->number, cfa + (u64)MAX(x->start, -STACK_SIZE), cfa + (u64)MIN(x->end, 0), true};
