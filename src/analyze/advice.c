@@ -8,17 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum remedy { REMEDY_interchange, REMEDY_tile, REMEDY_pad, REMEDY_apart, REMEDY_split, REMEDIES };
+enum remedy { REMEDY_interchange, REMEDY_tile, REMEDY_pad, REMEDY_apart, REMEDY_split, REMEDY_prefetch, REMEDY_index };
 static const char *const remedy_words[] = {
     [REMEDY_interchange] = "interchange loops",
     [REMEDY_tile] = "tile loops",
     [REMEDY_pad] = "make rows longer",
     [REMEDY_apart] = "move data apart",
     [REMEDY_split] = "split hot and cold fields",
+    [REMEDY_prefetch] = "prefetch",
+    [REMEDY_index] = "prefetch by index",
 };
 
 /* Points that have less of all misses get no advice; a share that is more than the half of something is most of it. */
-enum { LEAST_PERCENT = 1, FEW_LINES = 8, LARGEST_RECORD = 4096, TEXT_ROOM = 320 };
+enum { LEAST_PERCENT = 1, LEAST_PERCENT_AT_RANDOM = 10, FEW_LINES = 8, LARGEST_RECORD = 4096, TEXT_ROOM = 480 };
 static bool is_most(u64 n, u64 of)
 {
     return 2 * n > of;
@@ -44,6 +46,11 @@ struct advisor {
 static u64 step_of(const struct why_point *p)
 {
     return is_most(p->walk.seen, p->walk.touches) ? (u64)llabs(p->walk.step) : 0;
+}
+
+static const char *plural(u64 n)
+{
+    return n == 1 ? "" : "s";
 }
 
 static double percent(u64 n, u64 of)
@@ -93,6 +100,12 @@ static u32 evictor_of(const struct why *w, u32 point, u64 *count)
         }
     }
     return found;
+}
+
+/* Most lines that it comes to are not there. Of those that a prefetcher would bring, the half at most is missed, and the first ones of pages. */
+static bool misses_all_along(u64 misses, u64 comes_to)
+{
+    return 4 * misses > 3 * comes_to;
 }
 
 /* Whether it is data of a function, and more than a few lines. */
@@ -174,7 +187,7 @@ static void try_tile(struct advisor *a, u32 point)
     snprintf(text, sizeof text,
              "%lu lines, for which there are %lu places, come in %lu times each; tiles of %u by %u "
              "elements of %u bytes, of %u array%s, fit",
-             lines, w->capacity, times, tile, tile, size, arrays, arrays == 1 ? "" : "s");
+             lines, w->capacity, times, tile, tile, size, arrays, plural(arrays));
     advise(a, point, REMEDY_tile, text);
 }
 
@@ -236,6 +249,80 @@ static void try_split(struct advisor *a, u32 point)
     advise(a, point, REMEDY_split, text);
 }
 
+/* How long a point's lines take to come, from where most of them do, and how many steps of a walk that is. */
+struct lead {
+    u32 level;
+    u32 cycles;
+    double insns; /* from one step to the next */
+    u64 steps;
+};
+
+static struct lead lead_of(const struct why *w, const struct why_point *p, const struct why_walk *along)
+{
+    struct lead x = {.level = w->level + 1};
+    for (u32 k = x.level; k <= w->hierarchy->n_levels; k++)
+        if (p->found[k] > p->found[x.level])
+            x.level = k;
+    x.cycles = shape_latency(w->hierarchy, x.level);
+    x.insns = (double)along->insns / (double)along->timed;
+    x.steps = (u64)ceil(x.cycles * shape_ipc(w->hierarchy) * (double)along->timed / (double)along->insns);
+    return x;
+}
+
+static const char *level_name(const struct why *w, u32 level)
+{
+    const struct shape *s = w->hierarchy;
+    return level < s->n_levels ? s->cache[s->path[SIDE_data][level]].name : "memory";
+}
+
+/* How many steps a walk makes before it begins anew, on an average. */
+static double run_of(const struct why_walk *x)
+{
+    return (double)x->touches / (double)(x->touches - x->seen);
+}
+
+/* It goes through memory in equal steps, and nothing brings the lines before. */
+static void try_prefetch(struct advisor *a, u32 point)
+{
+    const struct why *w = a->why;
+    const struct why_point *p = &w->points.v[point];
+    const u64 step = step_of(p), comes_to = p->walk.touches * MIN(step, (u64)w->shape.line) / w->shape.line;
+    char text[TEXT_ROOM];
+    if (!step || !p->walk.insns || !misses_all_along(why_misses(p->count), comes_to))
+        return;
+    const struct lead x = lead_of(w, p, &p->walk);
+    if ((double)x.steps >= run_of(&p->walk))
+        return;
+    snprintf(text, sizeof text,
+             "%.1f %% of the lines that it comes to miss; steps of %ld bytes, %.1f in a row, %.1f instructions from one to the "
+             "next; %s takes %u cycles of %g instructions: %lu step%s ahead, %ld bytes",
+             MIN(percent(why_misses(p->count), comes_to), 100.0), p->walk.step, run_of(&p->walk), x.insns,
+             level_name(w, x.level), x.cycles, shape_ipc(w->hierarchy), x.steps, plural(x.steps), p->walk.step * (s64)x.steps);
+    advise(a, point, REMEDY_prefetch, text);
+}
+
+/* It comes to any address, but what that is made of is read in equal steps. */
+static void try_index(struct advisor *a, u32 point)
+{
+    const struct why *w = a->why;
+    const struct why_point *p = &w->points.v[point];
+    const struct why_point *index = p->feeder && p->feeder < w->points.n ? &w->points.v[p->feeder] : NULL;
+    char text[TEXT_ROOM];
+    if (!index || step_of(p) || !step_of(index) || !index->walk.insns ||
+        percent(why_misses(p->count), p->walk.touches) < LEAST_PERCENT_AT_RANDOM)
+        return;
+    const struct lead x = lead_of(w, p, &index->walk);
+    if ((double)x.steps >= run_of(&index->walk))
+        return;
+    snprintf(text, sizeof text,
+             "%.1f %% of its touches miss, in no equal steps; its addresses are made of what is read from %s in steps of %ld "
+             "bytes, %.1f in a row, %.1f instructions from one to the next; %s takes %u cycles of %g instructions: for the index "
+             "%lu step%s ahead",
+             percent(why_misses(p->count), p->walk.touches), data_of(a, p->feeder), index->walk.step, run_of(&index->walk), x.insns,
+             level_name(w, x.level), x.cycles, shape_ipc(w->hierarchy), x.steps, plural(x.steps));
+    advise(a, point, REMEDY_index, text);
+}
+
 static void look_at(struct advisor *a, u32 point)
 {
     const struct why_point *p = &a->why->points.v[point];
@@ -251,8 +338,11 @@ static void look_at(struct advisor *a, u32 point)
         try_interchange(a, point);
         try_tile(a, point);
     }
-    if (is_most(p->count[WHY_capacity] + p->count[WHY_cold], misses))
+    if (is_most(p->count[WHY_capacity] + p->count[WHY_cold], misses)) {
         try_split(a, point);
+        try_prefetch(a, point);
+        try_index(a, point);
+    }
 }
 
 /* -- The table ---------------------------------------------------------------------------------- */

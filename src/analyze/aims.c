@@ -16,10 +16,18 @@ static void add(struct aim *x, u32 number)
         x->more = true;
 }
 
-static void look(struct aim *x, struct variable_part *p, u32 ref, u64 address)
+/* Whether nothing but what it came to last can be there. */
+static inline bool is_latest(const struct aim *x, struct variable_part *p, u32 ref, u64 address, u32 place)
+{
+    return address - x->latest.start < x->latest.end - x->latest.start && x->change == variables_change(p) &&
+           (!x->latest.moves || x->frame == variables_frame(p, ref, place));
+}
+
+static void look(struct aim *x, struct variable_part *p, u32 ref, u64 address, u32 place)
 {
     x->latest = variables_stretch(p, address, ref);
     x->change = variables_change(p);
+    x->frame = x->latest.moves ? variables_frame(p, ref, place) : 0;
     if (!variables_is_vague(p, x->latest.number)) {
         add(x, x->latest.number);
     } else if (!x->is_vague) {
@@ -28,15 +36,15 @@ static void look(struct aim *x, struct variable_part *p, u32 ref, u64 address)
     }
 }
 
-void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, const u64 *address, const u32 *place, size_t n)
+void aims_put(struct aims *a, struct variable_part *p, u32 number, const u32 *refs, const u64 *address, const u32 *place, size_t n)
 {
     vec_reach(&a->v, number);
     struct aim *x = &a->v.v[number];
-    for (size_t i = 0; i < n; i++) {
-        if (address[i] - x->latest.start < x->latest.end - x->latest.start && x->change == variables_change(p))
+    for (size_t i = 0; i < n && !x->more; i++) { /* if there are more than can be told, that is all there is to know */
+        if (is_latest(x, p, refs[place[i]], address[i], place[i]))
             continue;
         variables_until(p, place[i]);
-        look(x, p, ref, address[i]);
+        look(x, p, refs[place[i]], address[i], place[i]);
     }
 }
 

@@ -13,16 +13,16 @@ struct aim {
     bool more;
     bool is_vague; /* it came to this address when little was known of it */
     u64 address;
-    struct variable_stretch latest; /* as of this change: */
-    u64 change;
+    struct variable_stretch latest; /* as of this change, and with this frame: */
+    u64 change, frame;
 };
 
 struct aims {
     VEC(struct aim) v; /* by static reference */
 };
 
-/* Made by this reference of the table, at these addresses and places in the work, between which nothing is allocated or freed. */
-void aims_put(struct aims *a, struct variable_part *p, u32 number, u32 ref, const u64 *address, const u32 *place, size_t n);
+/* Made at these addresses and places in the work, between which nothing is allocated or freed. refs: of the table, by place. */
+void aims_put(struct aims *a, struct variable_part *p, u32 number, const u32 *refs, const u64 *address, const u32 *place, size_t n);
 /* All was put. */
 void aims_end(struct aims *a, struct variable_part *p);
 /* For people, as far as there is room; NULL if nothing was put. */

@@ -119,7 +119,7 @@ void sightings_add(struct sightings *s, const struct events *e)
             see_guest_record(s, e, i, &now);
         if (!events_ran(e, i, &r))
             continue;
-        if (b->first[i] < b->first[i + 1])
+        if (b->first[i] < b->first[i + 1] && (!s->records.n || s->records.v[s->records.n - 1].rsp != now.rsp))
             vec_push(&s->records,
                      ((struct beginning){(u32)s->refs + b->first[i], (u32)s->insns, now.rsp}));
         if (has_watches(s, e->table, r.unit))

@@ -16,7 +16,7 @@ struct sighting {
 };
 enum { SIGHTING_brk = 255 };
 
-/* Where a record begins in a work, and with which stack pointer. */
+/* Where a record begins in a work, and with which stack pointer: not that of the one before. */
 struct beginning {
     u32 refs, insns;
     u64 rsp;

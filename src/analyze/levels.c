@@ -254,9 +254,12 @@ void levels_visit(struct visit *v, u64 number)
         if (writes && v->h->shares)
             sharing_write(&v->part->sharing, line, v->core_number, v->bytes);
     }
+    const u32 missed = v->missed; /* in other lines of the touch */
+    v->missed = 0;
     reach(v, 0, number, ask_of(v->flags));
     if (v->h->why && v->h->why->takes[v->side]) {
         const struct why_touch t = touch_of(v);
-        why_use(v->h->why, &t);
+        why_use(v->h->why, &t, v->missed);
     }
+    v->missed |= missed;
 }

@@ -13,12 +13,13 @@ struct misses_memory {
     struct tally *tally;  /* of each part, of the TLBs, and of crossings */
     pthread_mutex_t lock; /* guards that of crossings */
     struct variable_memory *variables; /* if sharing is looked at */
+    VEC(u64) clocks; /* with --why: instructions that each thread has run */
     u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
 };
 
 struct misses_work {
     struct misses_memory *memory;
-    u32 core;
+    u32 core, thread;
     struct touches lines, pages; /* pages only if there are TLBs */
     struct variable_work variables;
 };
@@ -226,6 +227,7 @@ static void *misses_work(void *memory)
     w->memory = x;
     touches_init(&w->lines, x->table, rule_of(m, SIDE_code), rule_of(m, SIDE_data), m->parts,
                  shape_block(&m->shape));
+    w->lines.timed = m->asks_why;
     if (m->shape.n_tlbs)
         touches_init(&w->pages, x->table, tlbs_rule(&m->shape, SIDE_code),
                      tlbs_rule(&m->shape, SIDE_data), 1, 4096);
@@ -259,6 +261,7 @@ static void misses_open(void *work, u32 thread)
     if (m->shape.n_tlbs)
         touches_reset(&w->pages);
     w->core = thread % m->shape.cores;
+    w->thread = thread;
     hierarchy_add_core(&m->hierarchy, w->core);
     variables_open(&w->variables, thread);
 }
@@ -291,7 +294,10 @@ static void take_why(struct misses_memory *x, struct misses_work *w)
     struct misses *m = x->misses;
     struct variable_part *p = variables_take(x->variables, part_of_why(m), &w->variables);
     size_t n;
-    why_begin(&m->why, p, touches_of(&w->lines, 0, &n));
+    vec_reach(&x->clocks, w->thread);
+    why_begin(&m->why, p, touches_of(&w->lines, 0, &n),
+              (struct why_times){w->thread, x->clocks.v[w->thread], w->lines.times.v});
+    x->clocks.v[w->thread] += w->lines.clock;
     hierarchy_take(&m->hierarchy, 0, w->core, &x->tally[0], &w->lines);
     variables_taken(p);
 }
@@ -368,16 +374,17 @@ static void misses_end(void *memory)
     struct misses_memory *x = memory;
     for (size_t u = 0; x->ran && u < x->table->units.n; u++)
         count_unit(x, &x->table->units.v[u]);
+    if (x->misses->asks_why)
+        why_end(&x->misses->why, &x->tally[0], variables_part(x->variables, part_of_why(x->misses)));
     for (u32 i = 0; i < n_tallies(x->misses); i++)
         tally_fini(&x->tally[i]);
-    if (x->misses->asks_why)
-        why_end(&x->misses->why, x->number, variables_part(x->variables, part_of_why(x->misses)));
     for (u32 i = 0; x->misses->sharing && i < x->misses->parts; i++)
         lent_name_late(&x->misses->lent[i], x->number, variables_part(x->variables, i),
                        line_length(x->misses));
     if (x->variables)
         variables_end(x->variables);
     free(x->tally);
+    vec_fini(&x->clocks);
     pthread_mutex_destroy(&x->lock);
     free(x->ran);
     free(x->made);

@@ -32,7 +32,6 @@ struct patterns {
 /* References of one static reference. */
 struct group {
     u32 number, first, n;
-    u32 ref; /* of the table: by which the first was made */
 };
 
 struct list {
@@ -46,6 +45,7 @@ struct list {
     struct static_uses uses;
     VEC(u32) counts;  /* by static reference; zero between batches */
     VEC(u32) numbers; /* of a batch's references */
+    VEC(u32) refs;    /* by place in the work: which one of the table it is */
     struct variable_work variables;
 };
 
@@ -178,7 +178,7 @@ static void patterns_open(void *list, u32 thread)
     variables_open(&l->variables, thread);
     l->thread = thread;
     l->n = 0;
-    l->address.n = l->place.n = l->source.n = l->groups.n = 0;
+    l->address.n = l->place.n = l->source.n = l->groups.n = l->refs.n = 0;
 }
 
 static u32 ref_of(const struct batch *b, u32 j)
@@ -213,17 +213,18 @@ static void make_groups(struct list *l, const struct batch *b)
 {
     const size_t old = l->groups.n;
     l->numbers.n = 0;
-    u32 *number = vec_grow(&l->numbers, b->n_refs);
+    u32 *number = vec_grow(&l->numbers, b->n_refs), *ref = vec_grow(&l->refs, b->n_refs);
     for (u32 j = 0; j < b->n_refs; j++) {
         number[j] = use_of(l, b, j).number;
+        ref[j] = ref_of(b, j);
         vec_reach(&l->counts, number[j]);
         if (!l->counts.v[number[j]]++)
-            vec_push(&l->groups, ((struct group){.number = number[j], .ref = ref_of(b, j)}));
+            vec_push(&l->groups, (struct group){.number = number[j]});
     }
     u32 first = l->n;
     for (size_t i = old; i < l->groups.n; i++) {
         struct group *g = &l->groups.v[i];
-        *g = (struct group){g->number, first, l->counts.v[g->number], g->ref};
+        *g = (struct group){g->number, first, l->counts.v[g->number]};
         l->counts.v[g->number] = first;
         first += g->n;
     }
@@ -269,7 +270,7 @@ static void aim_in_order(const struct list *l, struct aims *a, struct variable_p
         if (!order[i].at)
             continue;
         variables_until(v, i);
-        aims_put(a, v, g->number, g->ref, &l->address.v[order[i].at - 1], &i, 1);
+        aims_put(a, v, g->number, l->refs.v, &l->address.v[order[i].at - 1], &i, 1);
     }
     free(order);
 }
@@ -279,7 +280,7 @@ static void aim(const struct list *l, struct aims *a, struct variable_part *v, u
     for (size_t i = 0; i < l->groups.n; i++) {
         const struct group *g = &l->groups.v[i];
         if (g->number % parts == part)
-            aims_put(a, v, g->number, g->ref, l->address.v + g->first, l->place.v + g->first, g->n);
+            aims_put(a, v, g->number, l->refs.v, l->address.v + g->first, l->place.v + g->first, g->n);
     }
 }
 
@@ -314,6 +315,7 @@ static void patterns_merge(void *memory, void *list)
     vec_fini(&l->uses.of);
     vec_fini(&l->counts);
     vec_fini(&l->numbers);
+    vec_fini(&l->refs);
     variables_work_fini(&l->variables);
     free(l);
 }

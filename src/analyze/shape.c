@@ -238,3 +238,22 @@ void shape_of_two(struct shape *s, const struct shape *from)
     s->path[SIDE_data][0] = 1;
     s->path[SIDE_data][1] = s->path[SIDE_code][1] = 2;
 }
+
+/* -- Time --------------------------------------------------------------------------------------- */
+
+enum { FIRST_CYCLES = 4, MIDDLE_CYCLES = 14, LAST_CYCLES = 40, MEMORY_CYCLES = 200, COMMON_IPC = 2 };
+
+u32 shape_latency(const struct shape *s, u32 level)
+{
+    if (level >= s->n_levels)
+        return s->memory ? s->memory : MEMORY_CYCLES;
+    const u32 described = s->cache[s->path[SIDE_data][level]].latency;
+    if (described)
+        return described;
+    return !level ? FIRST_CYCLES : level + 1 < s->n_levels ? MIDDLE_CYCLES : LAST_CYCLES;
+}
+
+double shape_ipc(const struct shape *s)
+{
+    return s->ipc > 0 ? s->ipc : COMMON_IPC;
+}

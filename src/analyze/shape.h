@@ -30,6 +30,7 @@ struct cache_shape {
     enum prefetch prefetch;
     bool is_private; /* each core has one; else there is one for all */
     bool bypassed;   /* by stores that miss */
+    u32 latency;     /* cycles until a line comes from here; 0: not described */
 };
 
 /* A TLB, of the pages of 4 KB, of those of 2 MB, or of both. */
@@ -57,6 +58,8 @@ struct shape {
     struct huge_range huge[8];
     u32 n_huge;
     u32 cores;
+    u32 memory;      /* cycles until a line comes from there; 0: not described */
+    double ipc;      /* instructions in a cycle where nothing misses; 0: not described */
 };
 
 u64 shape_sets(const struct cache_shape *s);
@@ -72,6 +75,11 @@ u32 shape_block(const struct shape *s);
 /* In how many parts, up to a limit, it can be simulated: a line of addresses of shape_block() bytes, and all that it meets in any
  * cache, is in the part of its number modulo the parts. */
 u32 shape_parts(const struct shape *s, u32 limit);
+
+/* How many cycles a line of data takes from a level, or behind the last one from memory; instructions in a cycle. What is not described is
+ * as in common machines. */
+u32 shape_latency(const struct shape *s, u32 level);
+double shape_ipc(const struct shape *s);
 
 /* One cache as valgrind's cachegrind takes it: SIZE,WAYS,LINE; -1 with the rest of a sentence. */
 int shape_read_triple(struct cache_shape *c, const char *value, struct err *e);

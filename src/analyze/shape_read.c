@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_CYCLES = 1000000, MOST_IPC = 100 };
+
 /* A line of a file, for its errors. */
 struct place {
     const char *path;
@@ -60,6 +62,15 @@ static int set_u32(const struct place *p, const char *value, u32 *n)
     if (set_number(p, value, &wide))
         return -1;
     *n = (u32)MIN(wide, (u64)UINT32_MAX);
+    return 0;
+}
+
+static int set_cycles(const struct place *p, const char *value, u32 *n)
+{
+    u64 wide;
+    if (!read_number(value, &wide) || !wide || wide > MOST_CYCLES)
+        return complain_word(p, value, "cycles are between 1 and 1000000");
+    *n = (u32)wide;
     return 0;
 }
 
@@ -116,6 +127,8 @@ static int read_cache_word(const struct place *p, struct cache_shape *c, const c
         return set_u32(p, v, &c->ways);
     if ((v = value_of(word, "line")))
         return set_u32(p, v, &c->line);
+    if ((v = value_of(word, "latency")))
+        return set_cycles(p, v, &c->latency);
     if ((v = value_of(word, "policy")))
         return SET_CHOICE(p, v, policy_words, &c->policy);
     if ((v = value_of(word, "write")))
@@ -135,7 +148,7 @@ static int read_cache_word(const struct place *p, struct cache_shape *c, const c
         }
     return complain_word(
         p, word,
-        "a cache has size= ways= line= policy= write= allocate= prefetch=, private or "
+        "a cache has size= ways= line= policy= write= allocate= prefetch= latency=, private or "
         "shared, inclusive, exclusive or neither");
 }
 
@@ -267,6 +280,15 @@ static int read_cores(const struct place *p, struct shape *s, const char *word)
     return 0;
 }
 
+static int read_ipc(const struct place *p, struct shape *s, const char *word)
+{
+    char *end;
+    s->ipc = strtod(word, &end);
+    return end != word && !*end && s->ipc > 0 && s->ipc <= MOST_IPC
+               ? 0
+               : complain_word(p, word, "instructions in a cycle are more than 0, and at most 100");
+}
+
 static int read_line(const struct place *p, struct shape *s, char *line)
 {
     line[strcspn(line, "#")] = 0;
@@ -284,9 +306,13 @@ static int read_line(const struct place *p, struct shape *s, char *line)
         return read_cores(p, s, more);
     if (!strcmp(name, "huge"))
         return read_huge(p, s, more);
+    if (!strcmp(name, "memory"))
+        return set_cycles(p, more, &s->memory);
+    if (!strcmp(name, "ipc"))
+        return read_ipc(p, s, more);
     return complain_word(p, name,
                          "a line begins with L1 to L4, I or D behind it or not, ITLB, DTLB, STLB, "
-                         "cores or huge");
+                         "cores, huge, memory or ipc");
 }
 
 int shape_read_file(struct shape *s, const char *path, struct err *e)

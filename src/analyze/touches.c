@@ -45,13 +45,15 @@ void touches_fini(struct touches *t)
     vec_fini(&t->steps);
     passes_fini(&t->passes);
     vec_fini(&t->refs);
+    vec_fini(&t->times);
 }
 
 void touches_reset(struct touches *t)
 {
     memset(t->code.line, NO_LINE, (t->code.mask + 1) * sizeof t->code.line[0]);
     memset(t->data.line, NO_LINE, (t->data.mask + 1) * sizeof t->data.line[0]);
-    t->list.n = t->crossings.n = 0;
+    t->list.n = t->crossings.n = t->times.n = 0;
+    t->clock = 0;
     for (u32 i = 0; i < t->parts; i++)
         t->part[i].v.n = 0;
 }
@@ -159,6 +161,13 @@ INLINE void run_script_as(struct touches *t, const struct touch_script *s, const
     t->list.n = (size_t)(to - t->list.v);
 }
 
+static void time_script(struct touches *t, const struct touch_script *s)
+{
+    for (const struct touch_step *step = t->steps.v + s->first, *end = step + s->n; step < end; step++)
+        if (!step->pc)
+            vec_push(&t->times, t->clock + t->table->refs.v[step->id].insn + 1);
+}
+
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
     if (t->code.kind == FILTER_lines && t->data.kind == FILTER_lines)
@@ -185,6 +194,7 @@ static inline void touch_one(struct touches *t, struct touch x, struct touch_fil
 
 static void touch_insns(struct touches *t, u32 id, u32 n)
 {
+    t->clock += n;
     for (u32 i = id; i < id + n; i++) {
         const struct unit_insn *in = &t->table->insns.v[i];
         touch_one(t, (struct touch){in->pc, i | TOUCH_CODE, in->len}, &t->code);
@@ -215,6 +225,8 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
         }
         touch_one(t, (struct touch){b->addr[j], id, flagged(t, s, size ? size : s->size)},
                   &t->data);
+        if (t->timed)
+            vec_push(&t->times, t->clock);
     }
     if (!unfinished && shown < r->insns)
         touch_insns(t, insn0 + shown, r->insns - shown);
@@ -228,6 +240,9 @@ static bool add_plain(struct touches *t, const struct batch *b, u32 i)
     if (!s || !s->plain)
         return false;
     run_script(t, s, b->addr + b->first[i]);
+    if (t->timed)
+        time_script(t, s);
+    t->clock += t->table->exits.v[id - FIRST_EXIT_ID].insns;
     vec_reach(&t->passes.exits, id - FIRST_EXIT_ID);
     t->passes.exits.v[id - FIRST_EXIT_ID]++;
     return true;

@@ -86,6 +86,9 @@ struct touches {
     VEC(struct touch_step) steps;
     struct passes passes;
     VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
+    bool timed;      /* somebody wants to know when; then no reference may be left out */
+    u64 clock;       /* instructions that ran */
+    VEC(u64) times;  /* by number in the list among the references: the clock with its own instruction */
 };
 
 /* In so many parts, of blocks of so many bytes, a power of two. */

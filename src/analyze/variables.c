@@ -73,10 +73,17 @@ struct cached {
     u32 number; /* + 1; 0: free */
 };
 
-/* Of a reference: where the frame of its function is, from the stack pointer at the beginning of its unit. */
+/* What is in a frame, from its CFA. */
+struct local {
+    s64 start, end;
+    u32 number;
+};
+
+/* Of a reference: where the frame of its function is, from the stack pointer at the beginning of its unit; what of it was seen. */
 struct ref_frame {
     bool is_known, has_cfa;
     s64 more;
+    VEC(struct local) locals; /* ascending */
 };
 
 struct variable_part {
@@ -88,6 +95,7 @@ struct variable_part {
     const struct sightings *work;
     size_t next; /* of its sightings */
     u64 now;     /* the reference or instruction of it that was asked for last */
+    size_t record; /* of the work's, which begins before it */
     bool by_insns;
     VEC(struct span) spans; /* in the order of time */
     size_t n_modules;
@@ -572,52 +580,105 @@ static bool look_at_frame(struct variable_part *p, u32 ref, s64 *more)
     return known;
 }
 
-/* The stack pointer at the beginning of the unit that is being run; 0: not known. */
-static u64 rsp_now(const struct variable_part *p)
+/* Whether a record of the work begins before what is asked for. */
+static inline bool has_begun(const struct variable_part *p, size_t record)
 {
-    const struct beginning *v = p->work ? p->work->records.v : NULL;
-    size_t from = 0, to = p->work ? p->work->records.n : 0;
+    const struct beginning *x = &p->work->records.v[record];
+    return (p->by_insns ? x->insns : x->refs) <= p->now;
+}
+
+/* The stack pointer at the beginning of the unit that is being run; 0: not known. Most are asked for in order. */
+static u64 rsp_now(struct variable_part *p)
+{
+    size_t n = p->work ? p->work->records.n : 0, from = p->record, to = n;
+    if (from < n && has_begun(p, from) && (from + 1 == n || !has_begun(p, from + 1)))
+        return p->work->records.v[from].rsp;
+    if (from >= n || !has_begun(p, from)) {
+        to = MIN(from, n);
+        from = 0;
+    }
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (p->by_insns ? v[middle].insns <= p->now : v[middle].refs <= p->now)
+        if (has_begun(p, middle))
             from = middle + 1;
         else
             to = middle;
     }
-    return from ? v[from - 1].rsp : 0;
+    p->record = from ? from - 1 : 0;
+    return from ? p->work->records.v[from - 1].rsp : 0;
 }
 
-/* What a reference finds in its own function's frame, through any register; false if the address is not there. */
-static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct variable_stretch *r)
+/* The CFA of the function that makes a reference now; 0: not known. */
+static u64 frame_now(struct variable_part *p, u32 ref)
 {
-    struct variables *v = p->memory->variables;
-    const struct unit_table *t = p->memory->table;
-    char text[TEXT_ROOM];
-    s64 start, end;
     vec_reach(&p->frames, ref);
     struct ref_frame *f = &p->frames.v[ref];
     if (!f->is_known) {
         f->is_known = true;
         f->has_cfa = look_at_frame(p, ref, &f->more);
     }
-    const u64 rsp = f->has_cfa ? rsp_now(p) : 0, cfa = rsp + (u64)f->more;
-    if (!rsp || cfa - address - 1 >= STACK_SIZE)
-        return false;
-    struct cached *c = cached(p->places, PLACES, 1ull << 63 | ref, address - cfa);
-    r->moves = true;
-    r->number = c->number - 1;
-    if (c->number)
-        return true;
+    const u64 rsp = f->has_cfa ? rsp_now(p) : 0;
+    return rsp ? rsp + (u64)f->more : 0;
+}
+
+u64 variables_frame(struct variable_part *p, u32 ref, u64 place)
+{
+    p->now = place;
+    p->by_insns = false;
+    return frame_now(p, ref);
+}
+
+/* What is there, and as far as nothing else is. */
+static struct local look_at_local(struct variable_part *p, u32 ref, s64 from_cfa)
+{
+    struct variables *v = p->memory->variables;
+    const struct unit_table *t = p->memory->table;
     const u64 pc = t->insns.v[unit_of(t, ref)->insn0 + t->refs.v[ref].insn].pc;
     const struct span *s = span_at(p, pc);
+    char text[TEXT_ROOM];
+    struct local x;
     pthread_mutex_lock(&v->lock);
-    if (data_local(image_data(s->file->image), pc - s->base, (s64)(address - cfa), text, sizeof text, &start, &end))
-        *r = (struct variable_stretch){0, cfa + (u64)start, cfa + (u64)end, true};
-    else
+    if (!data_local(image_data(s->file->image), pc - s->base, from_cfa, text, sizeof text, &x.start, &x.end))
         print_frame(s, pc, text);
-    r->number = number_of_text(v, KIND_stack, text);
-    c->number = r->number + 1;
+    x.number = number_of_text(v, KIND_stack, text);
     pthread_mutex_unlock(&v->lock);
+    return x;
+}
+
+static const struct local *local_of(struct variable_part *p, u32 ref, s64 from_cfa)
+{
+    struct ref_frame *f = &p->frames.v[ref];
+    size_t from = 0, to = f->locals.n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (f->locals.v[middle].start <= from_cfa)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (from && from_cfa < f->locals.v[from - 1].end)
+        return &f->locals.v[from - 1];
+    struct local new = look_at_local(p, ref, from_cfa);
+    if (from) /* in several scopes, variables may lie in one another */
+        new.start = MAX(new.start, f->locals.v[from - 1].end);
+    if (from < f->locals.n)
+        new.end = MIN(new.end, f->locals.v[from].start);
+    vec_push(&f->locals, new);
+    struct local *x = &f->locals.v[from];
+    memmove(x + 1, x, (f->locals.n - 1 - from) * sizeof *x);
+    *x = new;
+    return x;
+}
+
+/* What a reference finds in its own function's frame, through any register; false if the address is not there, nor what is above *behind. */
+static bool in_frame(struct variable_part *p, u64 address, u32 ref, struct variable_stretch *r, u64 *behind)
+{
+    const u64 cfa = frame_now(p, ref);
+    *behind = cfa;
+    if (!cfa || cfa - address - 1 >= STACK_SIZE)
+        return false;
+    const struct local *x = local_of(p, ref, (s64)(address - cfa));
+    *r = (struct variable_stretch){x->number, cfa + (u64)MAX(x->start, -STACK_SIZE), cfa + (u64)MIN(x->end, 0), true};
     return true;
 }
 
@@ -673,6 +734,33 @@ static bool is_heap(const struct variable_part *p, u64 address)
     return address >= p->heap && address < p->heap_end;
 }
 
+/* A stretch around an address ends where something else is. */
+static void end_at(struct variable_stretch *r, u64 address, u64 start, u64 end)
+{
+    if (end <= address)
+        r->start = MAX(r->start, end);
+    if (start > address)
+        r->end = MIN(r->end, start);
+}
+
+/* From where to where there is nothing of a file, of a stack, and if it is not the heap, of that; as long as no blocks are known. */
+static struct variable_stretch nothing_around(const struct variable_part *p, u64 address, u32 number)
+{
+    struct variable_stretch r = {number, 0, UINT64_MAX, false};
+    for (size_t i = 0; i < p->spans.n; i++)
+        end_at(&r, address, p->spans.v[i].start, p->spans.v[i].end);
+    for (size_t i = 0; i < p->threads.n; i++)
+        if (p->threads.v[i].top)
+            end_at(&r, address, p->threads.v[i].top - MIN(p->threads.v[i].top, (u64)STACK_SIZE), p->threads.v[i].top + STACK_ABOVE);
+    if (is_heap(p, address)) {
+        end_at(&r, address, p->heap_end, UINT64_MAX);
+        end_at(&r, address, 0, p->heap);
+    } else {
+        end_at(&r, address, p->heap, p->heap_end);
+    }
+    return r;
+}
+
 static struct variable_stretch stretch_at(struct variable_part *p, u64 address, u32 ref)
 {
     const u64 page = address & ~4095ull;
@@ -684,17 +772,15 @@ static struct variable_stretch stretch_at(struct variable_part *p, u64 address, 
         return r;
     const struct variable_thread *t = stack_at(p, address);
     if (t && (!b || (t->top >= b->start && t->top < b->end))) {
-        if (ref == VARIABLE_NO_REF || !in_frame(p, address, ref, &r))
-            r = (struct variable_stretch){number_of_stack(p, t), page, page + 4096, true};
+        u64 behind = 0;
+        if (ref == VARIABLE_NO_REF || !in_frame(p, address, ref, &r, &behind))
+            r = (struct variable_stretch){number_of_stack(p, t), address < behind ? address : MAX(page, behind), page + 4096, true};
     } else if (b) {
         r = (struct variable_stretch){b->id, b->start, b->end, false};
     } else {
-        const bool in_heap = is_heap(p, address);
-        r.number = in_heap ? number_of_heap(p) : VARIABLE_OTHER;
-        if (!p->ever.n_grains && !p->ever.large.v.n && !span_at(p, page) && !span_at(p, page + 4095)) { /* there is nothing beside it */
-            r.start = in_heap ? MAX(page, p->heap) : page;
-            r.end = in_heap ? MIN(page + 4096, p->heap_end) : page + 4096;
-        }
+        r.number = is_heap(p, address) ? number_of_heap(p) : VARIABLE_OTHER;
+        if (!p->ever.n_grains && !p->ever.large.v.n)
+            r = nothing_around(p, address, r.number);
     }
     return r;
 }
@@ -784,7 +870,7 @@ struct variable_part *variables_take(struct variable_memory *m, u32 part, const 
     struct variable_part *p = &m->parts[part];
     look_at_modules(p);
     p->work = &w->sightings;
-    p->next = 0;
+    p->next = p->record = 0;
     for (p->thread = 0; p->thread < p->threads.n; p->thread++)
         if (p->threads.v[p->thread].thread == w->thread)
             break;
@@ -837,6 +923,8 @@ void variables_end(struct variable_memory *m)
         vec_fini(&p->threads);
         vec_fini(&p->spans);
         vec_fini(&p->refs);
+        for (size_t k = 0; k < p->frames.n; k++)
+            vec_fini(&p->frames.v[k].locals);
         vec_fini(&p->frames);
         vec_fini(&p->sizes);
     }

@@ -19,7 +19,8 @@ enum {
 void why_init(struct why *w, const struct shape *s, u32 cache)
 {
     const struct cache_shape *c = &s->cache[cache];
-    *w = (struct why){.shape = *c,
+    *w = (struct why){.hierarchy = s,
+                      .shape = *c,
                       .cache = cache,
                       .capacity = c->size / c->line,
                       .numbers = {.counts = 1, .limit = SIZE_MAX},
@@ -29,7 +30,10 @@ void why_init(struct why *w, const struct shape *s, u32 cache)
                       .unnamed_numbers = {.counts = 1, .limit = UNNAMED}};
     for (u32 side = 0; side < SIDES; side++)
         for (u32 k = 0; k < s->n_levels; k++)
-            w->takes[side] |= s->path[side][k] == cache;
+            if (s->path[side][k] == cache) {
+                w->takes[side] = true;
+                w->level = k;
+            }
     vec_push(&w->points, (struct why_point){0});
 }
 
@@ -256,18 +260,20 @@ static void add_place(struct why_point *p, u32 place)
     p->has_more = true;
 }
 
-void why_begin(struct why *w, struct variable_part *p, const struct touch *list)
+void why_begin(struct why *w, struct variable_part *p, const struct touch *list, struct why_times times)
 {
     w->part = p;
     w->now = list;
     w->refs = 0;
+    w->times = times;
 }
 
-void why_end(struct why *w, u32 process, struct variable_part *p)
+void why_end(struct why *w, const struct tally *t, struct variable_part *p)
 {
+    feeders_find(w, t);
     for (size_t i = 0; i < w->unnamed.n; i++) {
         struct unnamed *x = &w->unnamed.v[i];
-        if (x->process == process)
+        if (x->process == t->number)
             x->number = variables_late(p, x->address);
     }
 }
@@ -355,8 +361,17 @@ static u64 common_divisor(u64 a, u64 b)
     return a;
 }
 
+/* A step was made that is the one of most, as far as is known. */
+static void time_step(struct why_walk *x, u32 thread, u64 now)
+{
+    if (x->thread != thread)
+        return;
+    x->timed++;
+    x->insns += now - x->when;
+}
+
 /* Which step most touches make, by vote: one that more than half of them make wins. */
-static void walk(struct why_walk *x, const struct why_touch *t)
+static void walk(struct why_walk *x, const struct why_touch *t, u32 thread, u64 now)
 {
     const s64 step = (s64)(t->address - x->latest);
     x->latest = t->address;
@@ -368,18 +383,37 @@ static void walk(struct why_walk *x, const struct why_touch *t)
     if (step == x->step) {
         x->votes++;
         x->seen++;
+        time_step(x, thread, now);
     } else if (x->votes) {
         x->votes--;
     } else {
         x->step = step;
         x->votes = x->seen = 1;
+        x->timed = x->insns = 0;
+        time_step(x, thread, now);
     }
 }
 
-void why_use(struct why *w, const struct why_touch *t)
+/* A touch, unless it is of code. */
+static void time_walk(const struct why *w, struct why_walk *x, const struct why_touch *t)
+{
+    const u64 now = t->id & TOUCH_CODE ? 0 : w->times.before + w->times.v[w->refs];
+    walk(x, t, w->times.thread, now);
+    x->thread = w->times.thread;
+    x->when = now;
+}
+
+void why_use(struct why *w, const struct why_touch *t, u32 missed)
 {
     const u32 point = point_of(w, t);
-    walk(&w->points.v[point].walk, t);
+    struct why_point *p = &w->points.v[point];
+    time_walk(w, &p->walk, t);
+    if (missed >> w->level & 1) {
+        u32 level = w->level + 1;
+        while (missed >> level & 1)
+            level++;
+        p->found[level]++;
+    }
     const u64 first = t->address / w->shape.line, last = (t->address + t->size - 1) / w->shape.line;
     for (u64 n = first; n <= last; n++) {
         const u64 line = n | t->tally->owner;

@@ -48,6 +48,9 @@ struct why_walk {
         seen; /* for it, less those against it; touches with it since it was thought to be that: at least so many there are */
     u64 grid; /* the largest number of bytes that all steps are multiples of; 0: there was none */
     u32 size; /* of the largest touch */
+    u64 when; /* the latest was, by the clock of */
+    u32 thread;
+    u64 timed, insns; /* those of `seen` that are of one thread, and instructions from touch to touch in them */
 };
 
 enum { POINT_DATA = 4 };
@@ -62,8 +65,11 @@ struct why_point {
     bool has_more;        /* and there are others; */
     u32 unnamed[2];       /* of those without a name, the first and the latest */
     struct why_walk walk;
+    u64 found[SHAPE_LEVELS + 1]; /* lines that it missed: from which level they came, or behind the last one from memory */
+    u32 feeder; /* the point that reads what its addresses are made of; FEEDER_none, or FEEDER_several */
     u64 count[WHY_COUNTS];
 };
+enum { FEEDER_none, FEEDER_several = 0xffffffffu };
 
 struct why_line {
     u64 line;         /* with its owner; see cache.h */
@@ -72,6 +78,13 @@ struct why_line {
     u32 place;        /* what was wanted then */
     u32 newer, older; /* in the list */
     u32 flags;
+};
+
+/* When the references of a list were made, by number among them: instructions of the thread, but for so many before the list. */
+struct why_times {
+    u32 thread;
+    u64 before;
+    const u64 *v;
 };
 
 /* A core's cache, or that of all. */
@@ -84,8 +97,9 @@ struct why_cache {
 };
 
 struct why {
+    const struct shape *hierarchy;
     struct cache_shape shape;
-    u32 cache; /* which one of the hierarchy */
+    u32 cache, level; /* which one of the hierarchy */
     bool takes[SIDES];
     u64 capacity; /* in lines */
     struct why_cache core[SHAPE_CORES];
@@ -99,6 +113,7 @@ struct why {
     struct variable_part *part;    /* of the memory whose touches are being taken, */
     const struct touch *now;       /* up to this one, */
     u64 refs;                      /* before which there are so many references in the list */
+    struct why_times times;
     u64 total[WHY_COUNTS];
 };
 
@@ -113,7 +128,7 @@ struct why_touch {
 void why_init(struct why *w, const struct shape *s, u32 cache);
 void why_fini(struct why *w);
 /* A list of touches of a memory follows, among which are all its references. */
-void why_begin(struct why *w, struct variable_part *p, const struct touch *list);
+void why_begin(struct why *w, struct variable_part *p, const struct touch *list, struct why_times times);
 /* What is told from here on is of this touch. */
 static inline void why_reach(struct why *w, const struct touch *x)
 {
@@ -122,7 +137,9 @@ static inline void why_reach(struct why *w, const struct touch *x)
     variables_until(w->part, w->refs);
 }
 /* No more will come of the memory. */
-void why_end(struct why *w, u32 process, struct variable_part *p);
+void why_end(struct why *w, const struct tally *t, struct variable_part *p);
+/* Find out whose loads make the addresses of the memory's points. */
+void feeders_find(struct why *w, const struct tally *t);
 /* The variable of a place, but of none, at the end. */
 u32 why_variable(const struct why *w, u32 place);
 /* The cache was asked for a line, with its owner, and had it or not; whether a miss brings it in. */
@@ -131,8 +148,8 @@ void why_ask(struct why *w, const struct why_touch *t, u64 line, bool hit, bool 
 void why_put(struct why *w, const struct why_touch *t, u64 line, u64 old);
 /* A line was taken out of a core's cache. */
 void why_take(struct why *w, u32 core, u64 line);
-/* The touch has gone through all levels. */
-void why_use(struct why *w, const struct why_touch *t);
+/* The touch has gone through all levels, of which it missed these, as bits. */
+void why_use(struct why *w, const struct why_touch *t, u32 missed);
 
 /* Points that are shown together: at the same place, of the same kind, of the same data. */
 struct point_row {

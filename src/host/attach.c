@@ -153,37 +153,47 @@ static bool is_stopped(const struct stops *s, pid_t tid)
     return false;
 }
 
+static void list_threads(pid_t pid, struct pids *to)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *d = opendir(path);
+    for (struct dirent *x; d && (x = readdir(d));)
+        if (atoi(x->d_name) > 0)
+            vec_push(to, (pid_t)atoi(x->d_name));
+    if (d)
+        closedir(d);
+}
+
 /* Tell those threads to stop that are not yet among the stopped; false with an errno if one may not be. */
 static bool interrupt_more(pid_t pid, const struct stops *s, struct pids *told)
 {
-    char path[64];
-    int got = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *d = opendir(path);
-    for (struct dirent *x; d && got >= 0 && (x = readdir(d));) {
-        pid_t tid = (pid_t)atoi(x->d_name);
-        if (tid <= 0 || is_stopped(s, tid))
+    struct pids threads = {0};
+    int got = 0, why = 0;
+    list_threads(pid, &threads);
+    for (size_t i = 0; i < threads.n && got >= 0; i++) {
+        if (is_stopped(s, threads.v[i]))
             continue;
-        got = interrupt(tid);
+        got = interrupt(threads.v[i]);
+        why = errno;
         if (got > 0)
-            vec_push(told, tid);
+            vec_push(told, threads.v[i]);
     }
-    int why = errno;
-    if (d)
-        closedir(d);
+    vec_fini(&threads);
     errno = why;
     return got >= 0;
 }
 
 /* Stop those threads that are not yet; how many there were, or -1 with an errno. */
-static int stop_more(pid_t pid, struct stops *s, u32 tries)
+static int stop_more(const struct process *p, struct stops *s, u32 tries)
 {
     struct pids told = {0};
     int more = 0, why = 0;
     if (!s->since)
         s->since = monotonic();
-    if (!interrupt_more(pid, s, &told))
+    if (!interrupt_more(p->pid, s, &told))
         why = errno;
+    boost_lend(p->boost);
     for (size_t i = 0; i < told.n; i++) {
         struct stopped t;
         int got = look_at_stop(told.v[i], &t, tries);
@@ -213,6 +223,7 @@ static void let_go(struct process *p, struct stopped *s)
 /* Those first that need nothing else. */
 static void let_all_go(struct process *p, struct stops *s)
 {
+    boost_end(&p->boost);
     for (u32 eintr = 0; eintr < 2; eintr++)
         for (size_t i = 0; i < s->v.n; i++)
             if ((interruption(&s->v.v[i].regs) == EINTR) == eintr)
@@ -224,7 +235,7 @@ static void let_all_go(struct process *p, struct stops *s)
 static int stop_all(struct process *p, struct stops *s, u32 tries)
 {
     int more;
-    while ((more = stop_more(p->pid, s, tries)) > 0)
+    while ((more = stop_more(p, s, tries)) > 0)
         ;
     if (more == 0 && s->v.n)
         return 0;
@@ -233,19 +244,36 @@ static int stop_all(struct process *p, struct stops *s, u32 tries)
     return why;
 }
 
-/* While threads stand still, nobody is to come before us; if we may. Threads that we make meanwhile are like any other. */
-static void hurry(bool yes)
+/* How this thread is scheduled when it is in no hurry. */
+struct pace {
+    int policy;
+    struct sched_param param;
+};
+
+/* Those who answer the program's threads and empty their buffers: they may have to, before a thread comes to where it can stop. */
+static void hurry_servers(struct process *p, int policy, int priority)
 {
-    static struct sched_param own;
-    static int own_policy;
-    if (yes) {
-        own_policy = sched_getscheduler(0);
-        sched_getparam(0, &own);
-        sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK,
-                           &(struct sched_param){.sched_priority = 1});
-    } else {
-        sched_setscheduler(0, own_policy, &own);
-    }
+    const struct sched_param param = {.sched_priority = priority};
+    pthread_setschedparam(p->serve_thread, policy, &param);
+    for (u32 i = 0; i < p->n_drains; i++)
+        pthread_setschedparam(p->drains[i].thread, policy, &param);
+}
+
+/* While threads stand still, nobody is to come before us, and only we before them; if we may. Threads that we make meanwhile are like any
+ * other. */
+static struct pace hurry(struct process *p, const struct pids *threads)
+{
+    struct pace own = {.policy = sched_getscheduler(0)};
+    sched_getparam(0, &own.param);
+    if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &(struct sched_param){.sched_priority = PRIORITY_OURS}))
+        p->boost = boost_begin(threads);
+    return own;
+}
+
+static void slow_down(struct process *p, const struct pace *own)
+{
+    boost_end(&p->boost);
+    sched_setscheduler(0, own->policy, &own->param);
 }
 
 static void note_pause(double *worst, double since)
@@ -376,6 +404,7 @@ static void enter_threads(struct process *p, struct stops *s)
         ptrace(PTRACE_SETSIGMASK, x->tid, sizeof all, &all);
     }
     waits_forget(p->run, false);
+    boost_end(&p->boost);
     for (size_t i = 0; i < s->v.n; i++)
         inject_enter(p, (u32)i, s->v.v[i].tid, s->v.v[i].regs);
     vec_fini(&s->v);
@@ -419,11 +448,14 @@ static int enter_process(struct process *p, struct err *e)
 int attach_begin(struct run *r, struct err *e)
 {
     struct process *p = process_new(r, r->options->attach);
+    struct pids threads = {0};
     r->root_ended = true; /* it is nobody's child of ours */
     window_begin(r);
-    hurry(true);
+    list_threads(p->pid, &threads);
+    const struct pace own = hurry(p, &threads);
     int failed = enter_process(p, e);
-    hurry(false);
+    slow_down(p, &own);
+    vec_fini(&threads);
     if (failed) {
         process_free(p);
         return -1;
@@ -570,8 +602,6 @@ static void lead_out_who_can(struct process *p, bool waiting, struct told *told,
             pid_t tid = pids_of_thread(p, t);
             if (interrupt(tid) > 0)
                 told->tid[i] = tid;
-            if (!out->since)
-                out->since = monotonic();
         }
         int got = told->tid[i] ? look_at_stop(told->tid[i], &s, 1) : -1;
         if (got >= 0)
@@ -635,8 +665,14 @@ bool attach_end(struct process *p)
     bool out = false;
     struct stops s = {0};
     struct told told = {0};
-    hurry(true);
+    struct pids threads = {0};
+    list_threads(p->pid, &threads);
+    const struct pace own = hurry(p, &threads);
+    hurry_servers(p, SCHED_RR, PRIORITY_OURS);
+    s.since = monotonic();
     store_release(&p->control->leaving, 1);
+    close_gates(p);
+    boost_lend(p->boost);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         gates_close(p);
         usleep(LEAVE_US);
@@ -654,6 +690,8 @@ bool attach_end(struct process *p)
             usleep(LEAVE_US);
     }
     let_all_go(p, &s);
-    hurry(false);
+    hurry_servers(p, SCHED_OTHER, 0);
+    slow_down(p, &own);
+    vec_fini(&threads);
     return out;
 }

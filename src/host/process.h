@@ -225,6 +225,7 @@ struct process {
     void *analysed;   /* by the analyst; NULL: not */
     u64 record_bytes; /* atomic */
     u64 watching; /* watching.c's: for which mappings; the serve thread's */
+    struct boost *boost; /* attach.c's, while threads are to stop; NULL: none */
 };
 
 static inline struct thread *process_thread(const struct process *p, u32 i)
@@ -370,6 +371,12 @@ void gates_remind(const struct run *r);
  * and empty what is left. */
 void drain_begin(struct process *p);
 void drain_end(struct process *p);
+
+/* boost.c: get ready to lend threads a priority; do it; take it back, for good. Of NULL there is nothing to lend. */
+enum { PRIORITY_THEIRS = 1, PRIORITY_OURS };
+struct boost *boost_begin(const struct pids *threads);
+void boost_lend(struct boost *b);
+void boost_end(struct boost **b);
 
 /* heat.c: find hot paths in a drained buffer, now and then; by the drains. Hand one of them to the translator, by the serve
  * thread; false if there is none. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 enum { RBP = 6 };
+#define LOWEST_LOCAL (-(1ll << 40)) /* from the frame base; further than any is */
 
 bool data_frame(struct image_data *d, u64 pc, struct image_frame *f)
 {
@@ -61,6 +62,8 @@ static bool from_base(Dwarf_Die *variable, u64 pc, s64 *offset)
     return true;
 }
 
+/* Look for what is at an offset among the variables of a scope, and from where to where that reaches; if there is nothing, from and to come closer as
+ * far as other variables begin and end. */
 static bool find_in(struct image_data *d, Dwarf_Die *scope, u64 pc, s64 offset, const char *function,
                     char *text, size_t room, s64 *from, s64 *to)
 {
@@ -75,8 +78,13 @@ static bool find_in(struct image_data *d, Dwarf_Die *scope, u64 pc, s64 offset, 
         const u32 layout = layout_of(&d->of_locals, &type);
         const u64 size = d->of_locals.v.v[layout].size;
         const char *name = dwarf_attr_integrate(&x, DW_AT_name, &a) ? dwarf_formstring(&a) : NULL;
-        if (!name || offset < start || (u64)(offset - start) >= size)
+        if (!name || offset < start || (u64)(offset - start) >= size) {
+            if (offset < start)
+                *to = MIN(*to, start);
+            else if (size <= (u64)(offset - start))
+                *from = MAX(*from, start + (s64)size);
             continue;
+        }
         snprintf(text, room, "%s::%s", function, name);
         u64 before, behind, place = layout_place(&d->of_locals, layout, (u64)(offset - start), &before, &behind);
         layout_name(&d->of_locals, layout, place, text, room);
@@ -104,16 +112,17 @@ bool data_local(struct image_data *d, u64 pc, s64 from_cfa, char *text, size_t r
     int function = 0;
     s64 distance;
     bool found = false;
+    *start = LOWEST_LOCAL;
+    *end = -LOWEST_LOCAL;
     while (function < n && dwarf_tag(&scopes[function]) != DW_TAG_subprogram)
         function++;
-    if (function < n && base_from_cfa(d, &scopes[function], pc, &distance))
+    if (function < n && base_from_cfa(d, &scopes[function], pc, &distance)) {
         for (int i = 0; i <= function && !found; i++) {
             int of = i;
             while (dwarf_tag(&scopes[of]) == DW_TAG_lexical_block)
                 of++;
             found = find_in(d, &scopes[i], at, from_cfa - distance, name_of(&scopes[of]), text, room, start, end);
         }
-    if (found) {
         *start += distance;
         *end += distance;
     }

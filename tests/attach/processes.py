@@ -101,9 +101,18 @@ def traits(pid):
     return {**status(pid, "SigCgt", "SigIgn", "TracerPid", "Seccomp"), "gait": traces_of_gait(pid)}
 
 
+def priorities(pid):
+    """Of each thread: priority as the kernel has it now, niceness, real-time priority, policy."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        words = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rpartition(")")[2].split()
+        found[tid] = words[15], words[16], words[37], words[38]
+    return found
+
+
 def all_traits(pid):
-    """The same of one that keeps its files and masks."""
-    return {**traits(pid), "files": sorted(os.listdir(f"/proc/{pid}/fd")),
+    """The same of one that keeps its files, threads and masks."""
+    return {**traits(pid), "files": sorted(os.listdir(f"/proc/{pid}/fd")), "priorities": priorities(pid),
             "masks": sorted(status(f"{pid}/task/{tid}", "SigBlk")["SigBlk"] for tid in os.listdir(f"/proc/{pid}/task"))}
 
 

@@ -6,6 +6,7 @@
 """
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -18,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from cases import GAIT, Failed, build, case, main, require, use  # noqa: E402
 
 use("attach")
-from processes import ROUNDS, WORK, Program, attach, attach_again_and_again, status, traits, wait_until  # noqa: E402
+from processes import ROUNDS, WORK, Program, attach, attach_again_and_again, priorities, settled, status, traits, wait_until  # noqa: E402
 
 
 def info():
@@ -122,6 +123,29 @@ def gaits_death_is_survived():
             p.is_unhurt(but="sigaction.*")  # until the last thread has left, which waits for ever
             if name == "registers":
                 p.goes_on()
+
+
+@case
+def thirty_threads_keep_their_priorities():
+    with Program("thirty") as p:
+        attach_again_and_again(p.pid, p.is_unhurt)
+        before = settled(lambda: priorities(p.pid))
+        gait = subprocess.Popen([GAIT, "attach", "-p", str(p.pid), "-o", WORK / "attached.gait"])
+        wait_until(lambda: traits(p.pid)["gait"], "it is not attached to")
+        wait_until(lambda: priorities(p.pid) == before, lambda: f"while it is attached to, {before} are {priorities(p.pid)}")
+        gait.send_signal(signal.SIGINT)
+        require(gait.wait(60) == 0, "it does not end well")
+        require(priorities(p.pid) == before, f"{before} became {priorities(p.pid)}")
+        p.goes_on()
+    for n in range(ROUNDS):
+        with Program("thirty") as p:
+            before = settled(lambda: priorities(p.pid))
+            gait = subprocess.Popen([GAIT, "attach", "-p", str(p.pid), "-o", WORK / "attached.gait"])
+            time.sleep(random.Random(n).uniform(0, 0.03))
+            gait.kill()
+            gait.wait()
+            wait_until(lambda: priorities(p.pid) == before, lambda: f"gait is killed, and {before} are {priorities(p.pid)}")
+            p.is_unhurt()
 
 
 @case

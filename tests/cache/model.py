@@ -215,6 +215,8 @@ def describe(text):
         name, *words = line.split("#")[0].split() or [""]
         if name == "cores":
             cores = int(words[0])
+        elif name in ("memory", "ipc"):
+            pass  # nothing that is counted depends on time
         elif name == "huge":
             start, end = (0, 1 << 64) if words[0] == "all" else (int(x, 16) for x in words[0].split("-"))
             huge.append((start // HUGE * HUGE, (end + HUGE - 1) // HUGE * HUGE))

@@ -159,6 +159,18 @@ def any_number_of_threads_finds_the_same():
         require(len(one) > 1000 and all(one == other for other in others), f"{options}: -j 2, 4 or 8 is not -j 1")
 
 
+@case
+def locals_of_calls_at_different_depths():
+    program = build("depths", HERE / "depths.c", "-g", "-O1")
+    require(int(subprocess.run([program], capture_output=True, text=True, check=True).stdout) >= 2, "the two arrays are never at the same place")
+    trace = record("depths", program)
+    for jobs in "14":
+        rows = [row for row in analysis("patterns", "-j", jobs, trace)["patterns"] if row["function"] in ("either", "always") and row["references"] >= 128 * 32]
+        names = {row["function"]: row["variables"] for row in rows}
+        require(len(rows) == 2 and set((names["either"] or "").split(", ")) == {"either::first_array", "either::second_array"}, f"{names}")
+        require(names["always"] == "always::only_array", f"{names}")
+
+
 # -- The paper ----------------------------------------------------------------------------------------------------------
 
 def products(n, tile, *options):

@@ -4,10 +4,12 @@
 
     tests/why/run.py [NAME]...     only the cases whose names contain one of these
 """
+import math
 import random
+import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache
 from pathlib import Path
 
@@ -305,7 +307,116 @@ def most_steps_are_found():
 def nothing_is_advised_without_need():
     """A matrix that fits: its misses are cold."""
     result = analysis("cache", "--D1=65536,16,64", "--why", multiply(40)[1])
-    require(not result["advice"] and result["why"]["misses"] == result["why"]["cold"], f"{result['advice'][:1]}")
+    others = [row for row in result["advice"] if row["remedy"] != "prefetch"]
+    require(not others and result["why"]["misses"] == result["why"]["cold"], f"{others[:1]}")
+
+
+class Walks:
+    """Of each point of a model: its touches, when they were, and where the lines came from that missed."""
+
+    def __init__(self, model, trace):
+        self.model, self.clock, self.touches, self.found = model, Counter(), defaultdict(list), defaultdict(Counter)
+        use = model.why.use
+        watched = next(i for i, s in enumerate(model.paths["D"]) if s is model.why.shape)
+
+        def use_and_note(a):
+            use(a)
+            self.touches[a.point].append((a.address, self.thread, self.clock[self.thread]))
+            if watched in a.missed:
+                self.found[a.point][next(i for i in range(watched + 1, model.levels + 1) if i not in a.missed)] += 1
+
+        model.why.use = use_and_note
+        model.run(self.timed(trace))
+
+    def timed(self, trace):
+        for event in events(trace):
+            self.thread = event[0]
+            self.clock[event[0]] += event[2] == "exec"
+            yield event
+
+    def steps(self, point):
+        """The step of most touches, touches of it in a row, and instructions between them; or nothing."""
+        touches = self.touches[point]
+        steps = Counter(b[0] - a[0] for a, b in zip(touches, touches[1:]))
+        step, n = steps.most_common(1)[0] if steps else (0, 0)
+        if not step or 2 * n <= len(touches):
+            return None
+        times = [b[2] - a[2] for a, b in zip(touches, touches[1:]) if b[0] - a[0] == step and a[1] == b[1]]
+        return step, len(touches) / (len(touches) - n), sum(times) / len(times)
+
+    def is_worth(self, point):
+        n, every = self.model.why.points[point], sum(x["misses"] for x in self.model.why.points.values())
+        return n["misses"] and point[1] != "fetch" and 100 * n["misses"] >= every and 2 * (n["cold"] + n["capacity"]) > n["misses"]
+
+    def lead(self, point, along, cycles, ipc):
+        """The level, and how many of these steps ahead; or nothing, if there are not so many."""
+        level = max(sorted(self.found[point]), key=lambda k: self.found[point][k])
+        ahead = math.ceil(cycles[level] * ipc / along[2])
+        return (level, ahead) if ahead < along[1] else None
+
+    def advice(self, cycles, ipc):
+        """What is to be told of points that go in steps: their misses, step, row, instructions, cycles, steps and bytes ahead."""
+        told = Counter()
+        for point in filter(self.is_worth, self.touches):
+            steps, misses, line = self.steps(point), self.model.why.points[point]["misses"], self.model.why.shape["line"]
+            if not steps or 4 * misses <= 3 * (len(self.touches[point]) * min(abs(steps[0]), line) // line):
+                continue
+            lead = self.lead(point, steps, cycles, ipc)
+            if lead:
+                told[misses, point[1], steps[0], f"{steps[1]:.1f}", f"{steps[2]:.1f}", cycles[lead[0]], lead[1], lead[1] * steps[0]] += 1
+        return told
+
+
+PREFETCH = re.compile(r".* steps of (-?\d+) bytes, ([\d.]+) in a row, ([\d.]+) instructions from one to the next; \w+ takes (\d+) cycles of ([\d.]+) instructions: "
+                      r"(?:for the index )?(\d+) steps? ahead(?:, (-?\d+) bytes)?")
+
+
+def prefetches(result, remedy, ipc):
+    told = []
+    for row in result["advice"]:
+        if row["remedy"] == remedy:
+            step, in_row, insns, cycles, rate, ahead, far = PREFETCH.fullmatch(row["because"]).groups()
+            require(float(rate) == ipc, f"{row['because']}: {ipc} instructions in a cycle")
+            told.append((row["variable"], row["misses"], row["kind"], int(step), in_row, insns, int(cycles), int(ahead), *([int(far)] if far else [])))
+    return told
+
+
+@case
+def how_far_ahead_to_prefetch():
+    program, trace = small("ahead")
+    text = "L1I size=1K ways=2\nL1D size=1K ways=4 {}\nL2 size=8K ways=8 {}\n{}"
+    path = WORK / "ahead.txt"
+    seen = set()
+    for first, second, rest, cycles, ipc in (("", "", "", {1: 40, 2: 200}, 2), ("latency=3", "latency=17", "memory 333\nipc 1.5\n", {1: 17, 2: 333}, 1.5),
+                                             ("", "prefetch=stride", "memory 1000\n", {1: 40, 2: 1000}, 2), ("prefetch=next", "", "", {1: 40, 2: 200}, 2),
+                                             ("prefetch=stride", "", "", {1: 40, 2: 200}, 2)):
+        path.write_text(text.format(first, second, rest))
+        for level in ("L1D",) if first.startswith("prefetch") else ("L1D", "L2"):
+            where = f"{path.read_text()!r} {level}"
+            result = analysis("cache", "--config", path, "--why", "--level", level, "--by", "instruction", trace)
+            walks = Walks(Model(path.read_text(), False, level), trace)
+            ours, plain = prefetches(result, "prefetch", ipc), walks.advice(cycles, ipc)
+            require(Counter(x[1:] for x in ours) == plain, f"{where}: {ours}, plainly {plain}")
+            names = {x[0] for x in ours}
+            require(not names & {"resident", "rows", "hashed", "table"}, f"{where}: {names}")
+            require({"forward", "backward", "far"} <= names or "prefetch" in first + second, f"{where}: only {names}")
+            is_helped = first.startswith("prefetch") or second.startswith("prefetch") and level == "L2"
+            require("forward" in names or is_helped, f"{where}: {names}")
+            require("forward" not in names or not is_helped, f"{where}: forward is prefetched already")
+            seen |= {x[6:] for x in ours}
+            require_gather(prefetches(result, "prefetch by index", ipc), walks, program, where, cycles, ipc)
+    require(len(seen) > 12, f"hardly anything is told: {seen}")
+
+
+def require_gather(told, walks, program, where, cycles, ipc):
+    """The table is the only one that is read by an index from memory, in steps."""
+    table, index = ({point for point, touches in walks.touches.items() if point[1] == "read" and all(start <= address < end for address, _, _ in touches)}
+                    for name in ("table", "index_of") for start, end, symbol in objects_of(program) if symbol == name)
+    (table,), (index,) = table, index
+    steps, misses = walks.steps(index), walks.model.why.points[table]["misses"]
+    lead = walks.lead(table, steps, cycles, ipc)
+    plain = [("table", misses, "read", steps[0], f"{steps[1]:.1f}", f"{steps[2]:.1f}", cycles[lead[0]], lead[1])]
+    require(told == plain, f"{where}: by index {told}, plainly {plain}")
 
 
 @case
@@ -329,6 +440,9 @@ def why_is_asked_wrongly():
     refused(["--config", path, "--why", "--level=L2"], "exclusive")
     refused(["--config", path, "--why", "--level=L3"], "L1 L2, not L3")
     refused(["--config", path, "--level=L1"], "--why")
+    for line, why in (("ipc 0", "more than 0"), ("ipc x", "more than 0"), ("memory 0", "cycles are"), ("memory", "cycles are"), ("L3 size=8K ways=2 latency=x", "cycles are")):
+        path.write_text(f"L1 size=1K ways=2\nL2 size=4K ways=2\n{line}\n")
+        refused(["--config", path], why)
 
 
 @case
