@@ -304,7 +304,7 @@ void serve_begin(struct process *p)
     };
     epoch_begin(p);
     p->translator = translator_new(&config);
-    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink)
+    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink && p->run->options->events != EVENTS_values)
         p->heat = heat_new();
 }
 

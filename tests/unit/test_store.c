@@ -144,9 +144,9 @@ static void another_version_is_refused(void)
     size_t n = slurp(file, sizeof file);
     int good;
     struct err e;
-    file[8] = 5;
+    file[8] = 6;
     CHECK(read_bytes(file, n, &good, &e) == STORE_DAMAGED);
-    CHECK(good == 0 && strstr(e.text, "version 5, newer than version 4") != NULL);
+    CHECK(good == 0 && strstr(e.text, "version 6, newer than version 5") != NULL);
     file[8] = 1;
     CHECK(read_bytes(file, n, &good, &e) == STORE_DAMAGED);
     CHECK(good == 0 && strstr(e.text, "version 1, older than version 4") != NULL);
