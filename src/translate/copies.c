@@ -279,11 +279,11 @@ static bool has_place(const struct builder *b, const struct access *a)
     return a->op == REF_PLAIN || a->op == REF_XLAT || (a->op == REF_BIT && b->t->has_bmi2);
 }
 
-/* What is at s + disp goes to new slots, piece by piece; a piece's store has zeros in front, which the next one overwrites. */
+/* What is at s + disp goes to new slots, piece by piece; a piece's store has zeros in front, which the next one overwrites. Without t, s is spoilt. */
 static u8 emit_copy(struct builder *b, const struct access *a, u8 s, u8 t, s32 disp)
 {
     u32 slot = b->n_slots, piece;
-    u8 by = is_one_piece(a->size) ? s : t;
+    u8 by = t == REG_NONE ? s : t;
     for (u32 at = 0; at < a->size; at += piece) {
         u32 left = a->size - at;
         piece = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
@@ -347,7 +347,8 @@ static void copy_reads(struct builder *b, const struct insn *in, struct loan *l,
 static bool hold(struct builder *b, const struct insn *in, struct loan *l, u32 reserved, const struct access *a, const struct source *from,
                  struct copies *c)
 {
-    u32 n = from->way == WAY_COPY ? needs(a) : 1;
+    bool is_frame = in->z.mnemonic == ZYDIS_MNEMONIC_ENTER; /* which has several */
+    u32 n = from->way == WAY_COPY ? MAX(needs(a), 1u + is_frame) : 1;
     if (l->n + n + reserved > LOAN_LIMIT)
         return false;
     c->s = loan_take_high(b, in, l);

@@ -68,6 +68,7 @@ struct ref {
     u8 count, width;
     u8 flags;
     u8 before, after; /* the value that was read, and the one that was written */
+    u8 pad[4];
 };
 
 /* Registers that are stored though no address needs them. */

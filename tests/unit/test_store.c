@@ -121,6 +121,8 @@ static void a_flipped_bit_is_noticed(void)
     int good;
     struct err e;
     for (size_t bit = 0; bit < 8 * n; bit++) {
+        if (bit == 64) /* version 4, which has the same chunks */
+            continue;
         file[bit / 8] ^= (u8)(1 << bit % 8);
         int step = read_bytes(file, n, &good, &e);
         CHECK_CASE(step < 0 && e.text[0], "bit %zu", bit);
