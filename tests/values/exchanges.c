@@ -5,16 +5,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { THREADS = 3, ROUNDS = 3000, OWN = 64 };
+enum { THREADS = 3, ROUNDS = 12000, OWN = 64 };
 
 static uint64_t sum, maximum, token;
 static uint32_t own[THREADS][OWN];
+static pthread_barrier_t begin;
 
 static void *work(void *number)
 {
     uint64_t me = (uintptr_t)number, mine = me + 1, old;
     uint32_t x = (uint32_t)me * 77777 + 1;
 
+    pthread_barrier_wait(&begin);
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t one = 1, next;
 
@@ -34,6 +36,7 @@ int main(void)
 {
     pthread_t t[THREADS];
 
+    pthread_barrier_init(&begin, NULL, THREADS);
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&t[i], NULL, work, (void *)i);
     for (int i = 0; i < THREADS; i++)
