@@ -14,11 +14,12 @@ place:
 _start:
     fninit
     fnstenv [rip + place]
-    mov byte ptr [rip + place + 16], 0x11
-    mov dword ptr [rip + place + 20], 0x12345678
+    mov rax, 0x1234567876543210
+    mov [rip + place + 12], rax
+    mov [rip + place + 20], rax
     fldenv [rip + place]
     .byte 0x66; fnstenv [rip + place]
-    mov dword ptr [rip + place + 10], 0x7654
+    mov [rip + place + 6], rax
     .byte 0x66; fldenv [rip + place]
     fninit
     fld tbyte ptr [rip + data]
