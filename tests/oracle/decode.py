@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The naive decoder: docs/trace-format.md taken literally, and nothing else of gait.
 
-    decode.py [--values] TRACE [PROCESS]     print the events, or those of one process, as `gait dump --format=lackey` does; with their data
+    decode.py TRACE [PROCESS]     print the events, or those of one process, as `gait dump --format=lackey` does; and their data, if there is any
 
 It keeps the document honest: what it cannot know from there is missing there. (n) names a section; broken rules fail assertions.
 """
@@ -19,8 +19,7 @@ import zstandard
 
 M32, M64 = 2**32 - 1, 2**64 - 1
 END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
-STATE, PARTIAL, FIRST_EXIT = 1, 4, 16
-STATES = (STATE, 9, 10)
+STATE, PARTIAL, FIRST_EXIT, STATES = 1, 4, 16, (1, 9, 10)
 GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2, 9: 4, 10: 4, 11: 4, 12: 2}  # (12)
 WATCH_SLOTS = [0, 2, 2, 3, 4, 4, 5, 4, 5, 3, 4, 4, 5, 3]  # (6)
 RSP, FS, GS, ZERO = 250, 251, 252, 255  # terms
@@ -185,16 +184,14 @@ def accesses(r, value, partial, behind):
     a, x, y, z, size, wide = value[r.a], value[r.x], value[r.y], value[r.z], r.size, 4 if r.flags & 2 else 8
     ea = a + (value[r.b] << r.shift) + r.disp & M64
     way = signed(z - ea, wide)
-    op = {7: 4, 9: 8}.get(r.op, r.op)  # these differ in the mask only
-    top = {7: r.width, 9: size}.get(r.op)
+    op, top = {7: (4, r.width), 9: (8, size)}.get(r.op, (r.op, None))  # these differ in the mask only
     on = [i for i in range(r.count) if (lane(r.x, i, top) >> 8 * top - 1 if top else x >> i & 1)]
     if r.op in (10, 11, 12):
         packed = r.op == 11 or r.op == 12 and z >> 63 == 1
         size = xsave_size(z if r.op == 12 and packed else x & M32 | y << 32, packed)
     eas = {1: lambda: [ea + size * (signed(x, size) >> (8 * size).bit_length() - 1)],
            2: lambda: [ea + (x & 255)],
-           3: lambda: (ea + i * (-size if way < 0 else size)
-                       for i in range(abs(way) // size if partial else (x - y) % 256**wide)),
+           3: lambda: (ea + i * (-size if way < 0 else size) for i in range(abs(way) // size if partial else (x - y) % 256**wide)),
            4: lambda: [ea + i * size for i in on],
            5: lambda: [ea + k * size for k in range(len(on))],
            6: lambda: [ea] if on else [],
@@ -244,15 +241,12 @@ def events(f):
             table = tables.setdefault(owner, {name: [] for name in TABLES} | {"Code": bytearray()})
             more = owner if append(table, b) else None
         elif kind == RECORDS:
-            table = tables[memory[threads[owner]]]
-            for insn, *what in run(b, table):
+            for insn, *what in run(b, tables[memory[threads[owner]]]):
                 yield Event(threads[owner], owner, insn.pc, *what)
 
 
 if __name__ == "__main__":
-    values = "--values" == sys.argv[1]
-    del sys.argv[1:1 + values]
     with open(sys.argv[1], "rb") as trace:
         for event in events(trace):
             if sys.argv[2:] in ([], [str(event.process)]):
-                print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}", *event.data * values)
+                print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}", *event.data)

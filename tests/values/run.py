@@ -273,7 +273,7 @@ def the_naive_decoder_reads_the_same_data():
     programs = [p for p in sorted((work() / "insn").iterdir()) if any(p.name.startswith(n) for n in names)]
     for program in [work() / "faults_and_handlers", *programs]:
         trace, _ = record_values("naive", program)
-        naive = subprocess.run([ROOT / "tests/oracle/decode.py", "--values", trace], capture_output=True, text=True, check=True).stdout.splitlines()
+        naive = subprocess.run([ROOT / "tests/oracle/decode.py", trace], capture_output=True, text=True, check=True).stdout.splitlines()
         ours = [f"{' ' * (kind != 'I')}{kind:2}".ljust(3) + " ".join([f"{address:08x},{size}", *data]) for kind, address, size, data in events_with_data(trace)]
         require(naive == ours, f"{program.name}: " + next((f"{a!r} and {b!r}" for a, b in zip(naive, ours) if a != b), "one ends before the other"))
 
