@@ -212,6 +212,15 @@ def what_is_read_was_written_before():
 
 
 @case
+def a_trace_has_the_data_that_was_recorded():
+    trace = work() / "digest.gait"
+    for knobs in ("digest", "digest,tinybuf", "digest,tinycache,single"):
+        subprocess.run(["env", f"GAIT_STRESS={knobs}", GAIT, "record", "--events=values", "-o", trace, "--", "/bin/ls", "-l", ROOT / "docs"],
+                       check=True, capture_output=True)
+        subprocess.run([GAIT, "verify", trace], check=True, capture_output=True)
+
+
+@case
 def exchanges_that_race_are_exact_and_threads_have_their_own_data():
     trace, out = record_values("exchanges", build("exchanges", Path(__file__).with_name("exchanges.c")))
     head, *final = out.splitlines()
