@@ -140,6 +140,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 	    -- oracle tests/oracle/run.sh small \
 	    -- same tests/same/run.sh small \
 	    -- naive tests/oracle/naive.sh small \
+	    -- values tests/values/run.py \
 	    -- state tests/state/run.sh 20000 \
 	    -- fuzz-translate tests/fuzz/run.sh $(B)/fuzz/fuzz_translate 60 1 \
 	    -- crash tests/crash/run.py 3 \
@@ -148,7 +149,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check $(B)/oracle/probe $(STATE)
-	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py -- patterns-kernels tests/patterns/kernels.py \
+	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- values env VALUES=all tests/values/run.py -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py -- patterns-kernels tests/patterns/kernels.py \
 	    -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh -- programs tests/programs/run.sh all \
 	    -- crash tests/crash/run.py 100 -- attach-servers tests/attach/servers.py
 

@@ -32,25 +32,36 @@ static char *put_thread(char *p, u32 thread)
     return put_text(align_right(p, put_dec(p, thread), 6), "  ");
 }
 
-static bool text_line(struct lines *l, const struct place *at, const char *what, u64 address,
-                      u32 size)
+static char *put_event(char *p, const struct place *at, const char *what, u64 address, u32 size)
 {
-    char *p = put_thread(line_begin(l), at->thread);
+    p = put_thread(p, at->thread);
     p = put_text(align_right(p, put_hex(p, at->insn->pc, 1), 16), "  ");
     p = put_text(p, what);
     p = align_right(p, put_hex(p, address, 1), 18);
-    return line_end(l, align_right(p, put_dec(p, size), 6));
+    return align_right(p, put_dec(p, size), 6);
 }
 
 static bool text_insn(struct lines *l, const struct place *at)
 {
-    return text_line(l, at, "exec  ", at->insn->pc, at->insn->len);
+    return line_end(l, put_event(line_begin(l), at, "exec  ", at->insn->pc, at->insn->len));
+}
+
+static char *put_ref(char *p, const struct place *at, u8 kind, u64 address, u32 size)
+{
+    static const char *const words[] = {"load  ", "store ", "modify"};
+    return put_event(p, at, words[kind], address, size);
 }
 
 static bool text_ref(struct lines *l, const struct place *at, u8 kind, u64 address, u32 size)
 {
-    static const char *const words[] = {"load  ", "store ", "modify"};
-    return text_line(l, at, words[kind], address, size);
+    return line_end(l, put_ref(line_begin(l), at, kind, address, size));
+}
+
+/* The same of a trace with values. */
+static bool value_ref(struct lines *l, const struct place *at, u8 kind, u64 address, u32 size)
+{
+    char *p = put_text(put_ref(line_begin(l), at, kind, address, size), "  ");
+    return line_end(l, put_values(p, at, kind == REF_MODIFY ? " -> " : "", "", ""));
 }
 
 /* A guest's record: its name and its slots. */
@@ -79,6 +90,7 @@ static bool text_guest(struct lines *l, const struct walk *w, u32 i)
 }
 
 static const struct form text_form = {.insn = text_insn, .ref = text_ref, .guest = text_guest};
+static const struct form value_form = {.insn = text_insn, .ref = value_ref, .guest = text_guest};
 
 /* -- The command ----------------------------------------------------------------------------- */
 
@@ -124,10 +136,11 @@ int cmd_dump(int argc, char **argv)
     require_wanted(&t, what);
     lines_init(&l, STDOUT_FILENO, "standard output");
     l.limit = limit;
+    bool has_values = trace_has_values(&t);
     if (!lackey)
-        lines_head(&l, "thread                pc  event            address  size\n");
+        lines_head(&l, has_values ? "thread                pc  event            address  size  value\n" : "thread                pc  event            address  size\n");
     if (limit)
-        lines_of_trace(&l, &t, lackey ? &lackey_form : &text_form, what);
+        lines_of_trace(&l, &t, lackey ? &lackey_form : has_values ? &value_form : &text_form, what);
     lines_fini(&l);
     trace_close(&t);
     return 0;

@@ -5,7 +5,7 @@
  *   din       Dinero's plain text: a label (0 read, 1 write, 2 instruction) and an address; a modify is a
  *             read and a write; sizes are not told, and an access across a block is one line
  *   champsim  cmd/champsim.c
- *   csv       thread, pc, kind, address, size */
+ *   csv       thread, pc, kind, address, size; of a trace with values, what was read and what was written, too */
 #include "cmd/champsim.h"
 #include "cmd/cmd.h"
 #include "cmd/lines.h"
@@ -48,28 +48,45 @@ static const struct form din_form = {.insn = din_insn, .ref = din_ref};
 
 /* -- CSV ------------------------------------------------------------------------------------- */
 
-static bool csv_line(struct lines *l, const struct place *at, const char *what, u64 address,
-                     u32 size)
+static char *put_csv(char *p, const struct place *at, const char *what, u64 address, u32 size)
 {
-    char *p = put_dec(line_begin(l), at->thread);
+    p = put_dec(p, at->thread);
     p = put_hex(put_text(p, ",0x"), at->insn->pc, 1);
     p = put_hex(put_text(p, what), address, 1);
     *p++ = ',';
-    return line_end(l, put_dec(p, size));
+    return put_dec(p, size);
+}
+
+static char *put_csv_ref(char *p, const struct place *at, u8 kind, u64 address, u32 size)
+{
+    static const char *const words[] = {",load,0x", ",store,0x", ",modify,0x"};
+    return put_csv(p, at, words[kind], address, size);
 }
 
 static bool csv_insn(struct lines *l, const struct place *at)
 {
-    return csv_line(l, at, ",exec,0x", at->insn->pc, at->insn->len);
+    return line_end(l, put_csv(line_begin(l), at, ",exec,0x", at->insn->pc, at->insn->len));
 }
 
 static bool csv_ref(struct lines *l, const struct place *at, u8 kind, u64 address, u32 size)
 {
-    static const char *const words[] = {",load,0x", ",store,0x", ",modify,0x"};
-    return csv_line(l, at, words[kind], address, size);
+    return line_end(l, put_csv_ref(line_begin(l), at, kind, address, size));
 }
 
 static const struct form csv_form = {.insn = csv_insn, .ref = csv_ref};
+
+static bool value_insn(struct lines *l, const struct place *at)
+{
+    return line_end(l, put_text(put_csv(line_begin(l), at, ",exec,0x", at->insn->pc, at->insn->len), ",,"));
+}
+
+static bool value_ref(struct lines *l, const struct place *at, u8 kind, u64 address, u32 size)
+{
+    char *p = put_text(put_csv_ref(line_begin(l), at, kind, address, size), ",");
+    return line_end(l, put_values(p, at, ",", "0x", ""));
+}
+
+static const struct form csv_value_form = {.insn = value_insn, .ref = value_ref};
 
 /* -- The command ----------------------------------------------------------------------------- */
 
@@ -93,7 +110,7 @@ static int open_output(const char *path, const char *trace)
 }
 
 /* The file of lines, ready for them. */
-static void begin(struct lines *l, u32 format, const char *output, const char *trace)
+static void begin(struct lines *l, u32 format, bool values, const char *output, const char *trace)
 {
     if (!output && format == TO_CHAMPSIM && isatty(STDOUT_FILENO))
         die_usage("export: ChampSim's records are not for a terminal; give -o FILE");
@@ -102,7 +119,7 @@ static void begin(struct lines *l, u32 format, const char *output, const char *t
     else
         lines_init(l, STDOUT_FILENO, "standard output");
     if (format == TO_CSV)
-        lines_head(l, "thread,pc,kind,address,size\n");
+        lines_head(l, values ? "thread,pc,kind,address,size,read,written\n" : "thread,pc,kind,address,size\n");
 }
 
 int cmd_export(int argc, char **argv)
@@ -130,10 +147,11 @@ int cmd_export(int argc, char **argv)
     if (trace_open(&t, path, &e))
         die("%s", e.text);
     require_wanted(&t, what);
-    begin(&l, format, output, path);
+    bool values = trace_has_values(&t);
+    begin(&l, format, values, output, path);
     if (format == TO_CHAMPSIM)
         champsim = champsim_begin(&l, &t);
-    lines_of_trace(&l, &t, forms[format], what);
+    lines_of_trace(&l, &t, format == TO_CSV && values ? &csv_value_form : forms[format], what);
     if (output && close(l.fd))
         die("cannot write %s: %s", output, strerror(errno));
     champsim_free(champsim);

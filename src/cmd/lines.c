@@ -3,6 +3,7 @@
  * commands print. */
 #include "cmd/lines.h"
 #include "cmd/cmd.h"
+#include "decode/contents.h"
 #include "wire/wire.h"
 
 #include <stdlib.h>
@@ -39,6 +40,25 @@ char *put_hex(char *p, u64 x, int least)
     for (int i = n - 1; i >= 0; i--, x >>= 4)
         p[i] = digit[x & 15];
     return p + n;
+}
+
+static char *put_contents(char *p, const struct contents *c, const char *prefix, const char *nothing)
+{
+    if (c->state != CONTENTS_known)
+        return put_text(p, c->state == CONTENTS_unknown ? "?" : nothing);
+    p = put_text(p, prefix);
+    for (u32 i = c->size; i-- > 0;)
+        p = put_hex(p, c->bytes[i], 2);
+    return p;
+}
+
+char *put_values(char *p, const struct place *at, const char *separator, const char *prefix, const char *nothing)
+{
+    struct contents c;
+    contents_read(&at->walk->events, at->record, at->j, &c);
+    p = put_contents(p, &c, prefix, nothing);
+    contents_written(&at->walk->events, at->record, at->j, &c);
+    return put_contents(put_text(p, separator), &c, prefix, nothing);
 }
 
 /* -- Lines ----------------------------------------------------------------------------------- */
@@ -138,6 +158,7 @@ static bool visit_record(struct lines *l, const struct walk *w, u32 i, u32 first
             const struct ref *r = walk_ref(w, j, &size);
             if (r->insn >= k)
                 break;
+            at.j = j;
             at.k = r->insn;
             at.insn = &insns[r->insn];
             if (!f->ref(l, &at, r->kind, b->addr[j], size))

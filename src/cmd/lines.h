@@ -6,7 +6,7 @@
 
 #include "decode/walk.h"
 
-enum { LINE_LIMIT = 256 /* bytes of the longest line */ };
+enum { LINE_LIMIT = 2304 /* bytes of the longest line: an fxsave with its value */ };
 
 struct lines {
     char *buf;
@@ -21,6 +21,7 @@ struct lines {
 struct place {
     const struct walk *walk;
     u32 record, k;
+    u32 j; /* of a reference: which of the batch */
     u32 thread;
     const struct unit_insn *insn;
 };
@@ -69,5 +70,9 @@ char *put_text(char *p, const char *s);
 char *put_dec(char *p, u64 x);
 /* At least `least` digits. */
 char *put_hex(char *p, u64 x, int least);
+
+/* The data that the reference at a place has read, then, behind a `separator`, what it has written: numbers of as many digits as the access
+ * has, `prefix` before each; `?` where that is unknown, `nothing` where there is none. */
+char *put_values(char *p, const struct place *at, const char *separator, const char *prefix, const char *nothing);
 
 #endif

@@ -35,7 +35,7 @@ void attach_into(const struct attach_options *a, const char *command, struct run
 enum events_level option_events(const char *given)
 {
     static const char *const names[] = {
-        [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory"};
+        [EVENTS_none] = "none", [EVENTS_control] = "control", [EVENTS_memory] = "memory", [EVENTS_values] = "values"};
     return option_word("events", given, names, ARRAY_LEN(names));
 }
 

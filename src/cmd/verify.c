@@ -198,7 +198,7 @@ static int check_batch(struct verifier *v, struct err *e)
     }
     walk_count(w, &v->counts);
     if (w->trace->summary.digest)
-        digest_batch(digest_slot(v, walk_thread(w)), w->table, w->batch, w->events.continues);
+        digest_batch(digest_slot(v, walk_thread(w)), &w->events);
     return 0;
 }
 

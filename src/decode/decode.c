@@ -64,14 +64,34 @@ static bool vector_bit(const u8 *slots, u8 first, u32 element, u32 width)
     return slots[8 * (size_t)first + (element + 1) * width - 1] & 0x80;
 }
 
+/* Does the mask of a reference let element i through? */
+static bool element_is_on(const struct ref *r, const u8 *slots, u32 i)
+{
+    switch (r->op) {
+    case REF_MASK_V:
+        return vector_bit(slots, r->x, i, r->width);
+    case REF_INDEX_V:
+        return vector_bit(slots, r->x, i, r->size);
+    default:
+        return slot(slots, r->x) >> i & 1;
+    }
+}
+
+u32 decode_element(const struct ref *r, const u8 *slots, u32 n)
+{
+    u32 i = 0;
+    for (; i < r->count; i++)
+        if (element_is_on(r, slots, i) && !n--)
+            break;
+    return i;
+}
+
 static void put_masked(struct out *o, const struct ref *r, u32 id, const u8 *slots)
 {
     u64 ea = effective(o, r, slots);
-    u64 k = r->op == REF_MASK_V ? 0 : low_bits(slot(slots, r->x), r->count);
     u32 packed = 0;
     for (u32 i = 0; i < r->count; i++) {
-        bool on = r->op == REF_MASK_V ? vector_bit(slots, r->x, i, r->width) : k >> i & 1;
-        if (!on)
+        if (!element_is_on(r, slots, i))
             continue;
         u32 at = r->op == REF_PACK_K ? packed++ : i;
         put(o, linear(o, r, ea + (u64)at * r->size), id);
@@ -81,11 +101,9 @@ static void put_masked(struct out *o, const struct ref *r, u32 id, const u8 *slo
 static void put_indexed(struct out *o, const struct ref *r, u32 id, const u8 *slots)
 {
     u64 base = carried_term(o->carried, slots, r->a) + (u64)r->disp;
-    u64 k = r->op == REF_INDEX_K ? slot(slots, r->x) : 0;
     for (u32 i = 0; i < r->count; i++) {
-        bool on = r->op == REF_INDEX_K ? k >> i & 1 : vector_bit(slots, r->x, i, r->size);
         u64 raw = 0;
-        if (!on)
+        if (!element_is_on(r, slots, i))
             continue;
         memcpy(&raw, slots + 8 * (size_t)r->y + (size_t)i * r->width, r->width);
         put(o, linear(o, r, base + ((u64)sign_extend(raw, r->width) << r->shift)), id);

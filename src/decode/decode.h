@@ -102,6 +102,9 @@ struct decoder {
     u64 rep_done;    /* and iterations of the rep instruction at that point */
 };
 
+/* Which element of a masked reference its n-th access (from 0) is; its count if there is no such access. */
+u32 decode_element(const struct ref *r, const u8 *slots, u32 n);
+
 /* The table may grow while it is decoded from, but must not move. `scalar` forbids the vector path.
  */
 void decoder_init(struct decoder *d, const struct unit_table *table, bool scalar);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The digest of events: order-dependent hashes of instructions, and of addresses, sizes and kinds. */
+/* The digest of events: order-dependent hashes of instructions, and of addresses, sizes, kinds and data. */
 #include "decode/digest.h"
+#include "decode/contents.h"
 #include "wire/wire.h"
 
 static u64 mix(u64 digest, u64 x)
@@ -22,18 +23,43 @@ static u64 mix_path(u64 digest, const struct unit_table *t, u32 id)
     return digest;
 }
 
-void digest_batch(struct digest *d, const struct unit_table *t, const struct batch *b,
-                  bool continues)
+static u64 mix_contents(u64 digest, const struct contents *c)
 {
-    for (u32 i = continues; i < b->n_records; i++)
-        d->insns = mix_path(d->insns, t, b->exit[i]);
-    for (u32 j = 0; j < b->n_refs; j++) {
-        bool odd = b->ref[j] & BATCH_ODD;
-        u32 k = b->ref[j] & ~BATCH_ODD;
-        const struct ref *r = &t->refs.v[odd ? b->odd[k].ref : k];
-        u64 size = odd ? b->odd[k].size : r->size;
-        d->refs = mix(d->refs, b->addr[j] + (size << 50 ^ (u64)r->kind << 62));
+    if (c->state != CONTENTS_known)
+        return c->state ? mix(digest, c->state) : digest;
+    for (u32 at = 0; at < c->size; at += 8) {
+        u64 x = 0;
+        memcpy(&x, c->bytes + at, MIN(c->size - at, 8u));
+        digest = mix(digest, x);
     }
+    return digest;
+}
+
+static u64 mix_data(u64 digest, const struct events *e, u32 i, u32 j)
+{
+    struct contents c;
+    contents_read(e, i, j, &c);
+    digest = mix_contents(digest, &c);
+    contents_written(e, i, j, &c);
+    return mix_contents(digest, &c);
+}
+
+void digest_batch(struct digest *d, const struct events *e)
+{
+    const struct unit_table *t = e->table;
+    const struct batch *b = e->batch;
+    for (u32 i = e->continues; i < b->n_records; i++)
+        d->insns = mix_path(d->insns, t, b->exit[i]);
+    for (u32 i = 0; i < b->n_records; i++)
+        for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
+            bool odd = b->ref[j] & BATCH_ODD;
+            u32 k = b->ref[j] & ~BATCH_ODD;
+            const struct ref *r = &t->refs.v[odd ? b->odd[k].ref : k];
+            u64 size = odd ? b->odd[k].size : r->size;
+            d->refs = mix(d->refs, b->addr[j] + (size << 50 ^ (u64)r->kind << 62));
+            if (r->before || r->after)
+                d->refs = mix_data(d->refs, e, i, j);
+        }
 }
 
 u64 digest_of_thread(u32 thread, const struct digest *d)

@@ -6,14 +6,13 @@
 
 #include "decode/decode.h"
 
-/* Of the instructions and of the references, each in their order: in which order they are given out together depends on the units. */
+/* Of the instructions and of the references with their data, each in their order: in which order they are given out together depends on the units. */
 struct digest {
     u64 insns, refs;
 };
 
-/* Go on with the events of a batch. `continues`: its first record is the rest of one that was begun in the batch before. */
-void digest_batch(struct digest *d, const struct unit_table *t, const struct batch *b,
-                  bool continues);
+/* Go on with the events of a batch. */
+void digest_batch(struct digest *d, const struct events *e);
 /* A thread's share of the digest of a trace, which is the sum of these. */
 u64 digest_of_thread(u32 thread, const struct digest *d);
 

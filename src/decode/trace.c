@@ -416,7 +416,7 @@ static const char *read_units(struct trace *t, u32 process, struct cursor *c)
     t->units_volume.raw += size;
     if (size > SMALL_LIMIT || is_too_large(&t->units_volume))
         return "makes the unit table too large to be true";
-    const char *fault = units_read(&u->table, h.count, c->p, c->left);
+    const char *fault = units_read(&u->table, h.count, t->store.version >= STORE_WITH_VALUES, c->p, c->left);
     c->left = 0;
     if (!fault && !h.more)
         u->committed = units_lengths(&u->table);
@@ -646,6 +646,15 @@ int trace_open(struct trace *t, const char *path, struct err *e)
         return -1;
     }
     return 0;
+}
+
+bool trace_has_values(const struct trace *t)
+{
+    for (size_t i = 0; i < t->units.n; i++)
+        for (size_t k = 0; k < t->units.v[i].table.refs.n; k++)
+            if (t->units.v[i].table.refs.v[k].before || t->units.v[i].table.refs.v[k].after)
+                return true;
+    return false;
 }
 
 const struct unit_table *trace_table(const struct trace *t, size_t piece)

@@ -201,6 +201,8 @@ struct trace {
 /* Open a trace and read everything but the records. An interrupted or damaged trace opens, with
  * what stands before the damage; -1 only if nothing can be made of the file. */
 int trace_open(struct trace *t, const char *path, struct err *e);
+/* Was it recorded with the data that was read and written? */
+bool trace_has_values(const struct trace *t);
 /* The unit table of a piece. */
 const struct unit_table *trace_table(const struct trace *t, size_t piece);
 /* Load the packed records of pieces.v[i] into `into`, in any order. */

@@ -65,7 +65,9 @@ void units_store(const struct unit_table *t, struct units_lengths from, struct u
                                .size = sizeof(((struct type *)0)->name),         \
                                .steps = by_steps},                               \
                 to);
+#define VALUE FIELD
 #include "decode/fields.def"
+#undef VALUE
 #undef FIELD
     if (n.code)
         memcpy(vec_grow(to, n.code), t->code.v + from.code, n.code);
@@ -90,7 +92,7 @@ static bool read_field(u8 *elements, u32 n, struct field f, const u8 **at, const
     if (n.array)    \
     memset(vec_grow(&t->array, n.array), 0, n.array * sizeof *t->array.v)
 
-const char *units_read(struct unit_table *t, struct units_lengths n, const u8 *bytes, size_t size)
+const char *units_read(struct unit_table *t, struct units_lengths n, bool values, const u8 *bytes, size_t size)
 {
     const u8 *at = bytes, *end = bytes + size;
     struct units_lengths from = units_lengths(t);
@@ -107,7 +109,12 @@ const char *units_read(struct unit_table *t, struct units_lengths n, const u8 *b
                                    .steps = by_steps},                         \
                     &at, end))                                                 \
         return "has a bad column for " #name " of its " #array;
+#define VALUE(array, type, name, by_steps) \
+    if (values) {                          \
+        FIELD(array, type, name, by_steps) \
+    }
 #include "decode/fields.def"
+#undef VALUE
 #undef FIELD
     if ((size_t)(end - at) != n.code)
         return "does not have the code that its head says";

@@ -19,8 +19,8 @@ u64 units_size(struct units_lengths n);
 /* Append the elements from `from` on, n of each array, as they stand in a file. */
 void units_store(const struct unit_table *t, struct units_lengths from, struct units_lengths n,
                  struct store_bytes *to);
-/* Append what units_store wrote to the table. NULL, or what is wrong; the table may then have elements
+/* Append what units_store wrote to the table, or one of version 4, that had no values. NULL, or what is wrong; the table may then have elements
  * that make no sense. */
-const char *units_read(struct unit_table *t, struct units_lengths n, const u8 *bytes, size_t size);
+const char *units_read(struct unit_table *t, struct units_lengths n, bool values, const u8 *bytes, size_t size);
 
 #endif

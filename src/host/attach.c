@@ -671,7 +671,7 @@ bool attach_end(struct process *p)
     hurry_servers(p, SCHED_RR, PRIORITY_OURS);
     s.since = monotonic();
     store_release(&p->control->leaving, 1);
-    close_gates(p);
+    gates_close(p);
     boost_lend(p->boost);
     for (u32 i = 0; i < LEAVE_TRIES && !all_have_left(p); i++) {
         gates_close(p);

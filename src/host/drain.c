@@ -54,7 +54,7 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size, const struct 
         e.records = data + at;
         e.unfinished = d->decoder.unfinished;
         if (w->digest)
-            digest_batch(w->digest, d->decoder.table, d->batch, e.continues);
+            digest_batch(w->digest, &e);
         if (w->analyst)
             w->analyst->batch(w->buffer, &e);
         at += (u32)n;

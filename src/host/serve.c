@@ -306,7 +306,8 @@ void serve_begin(struct process *p)
     };
     epoch_begin(p);
     p->translator = translator_new(&config);
-    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink && !p->run->options->novel)
+    bool pays = !p->run->options->novel && p->run->options->events != EVENTS_values;
+    if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink && pays)
         p->heat = heat_new();
 }
 

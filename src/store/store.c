@@ -236,15 +236,16 @@ static int check_file_header(struct store_reader *r, struct err *e)
                        "%s has trace format version %u, newer than version %u that this gait "
                        "reads; use a newer gait",
                        r->path, h.version, STORE_VERSION);
-    if (h.version && h.version < STORE_VERSION)
+    if (h.version && h.version < STORE_OLDEST)
         return err_set(
             e,
             "%s has trace format version %u, older than version %u that this gait reads; "
             "record it again",
-            r->path, h.version, STORE_VERSION);
+            r->path, h.version, STORE_OLDEST);
     if (!h.version || h.flags)
         return err_set(e, "%s has a damaged header (version %u, flags %u); record it again",
                        r->path, h.version, h.flags);
+    r->version = h.version;
     return 0;
 }
 

@@ -16,7 +16,9 @@
 #include "base/base.h"
 #include "base/err.h"
 
-#define STORE_VERSION 4
+#define STORE_VERSION 5
+#define STORE_OLDEST  4 /* that can still be read */
+#define STORE_WITH_VALUES 5 /* the first whose references may have values */
 
 enum {
     STORE_KIND_END = 0,           /* the store's own; every other kind is the owner's */
@@ -83,6 +85,7 @@ struct store_chunk {
 struct store_reader {
     int fd;
     char *path;
+    u32 version;
     u64 size; /* of the file, when it was opened */
     u64 at;
     u64 sequence;

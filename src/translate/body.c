@@ -16,6 +16,7 @@
 
 enum { CC_E = 4, CC_A = 7 };
 enum { LEAST_USES = 2 };
+enum { DENSEST = 32 }; /* bytes of slots for a byte of code, which BUFFER_SLACK has room for */
 
 /* -- The gate --------------------------------------------------------------------------------- */
 
@@ -317,7 +318,7 @@ static void move_pointer(struct builder *b)
 /* An ordinary path is short enough for everything; a hot one may end here. */
 static bool fits(const struct builder *b, u32 i)
 {
-    return b->n_slots + path_slots(&b->insn[i]) + watch_slots(watch_at(b, i)) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
+    return b->n_slots + path_slots(b, &b->insn[i]) + watch_slots(watch_at(b, i)) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
 }
 
 bool body_emit(struct builder *b, u32 *entry)
@@ -328,6 +329,7 @@ bool body_emit(struct builder *b, u32 *entry)
     memset(b->insn_slot, 0, sizeof b->insn_slot);
     b->n_refs = b->n_exits = b->n_slots = b->n_marks = b->pad = b->adjacent = 0;
     b->n_frames = 0;
+    b->is_large = false;
     b->pointer = R11;
     b->r11_in = REG_NONE;
     b->call.field = NULL;
@@ -350,11 +352,15 @@ bool body_emit(struct builder *b, u32 *entry)
     for (u32 i = 0; i < b->n_insns; i++) {
         if (b->is_hot)
             hot_stores(b, i);
+        u32 slots = b->n_slots;
         if (!fits(b, i) || !emit_one(b, i)) {
             b->failed = i;
             return false;
         }
+        b->is_large |= 8 * (b->n_slots - slots) > DENSEST * b->insn[i].len;
     }
+    if (b->is_large)
+        b->inner = *entry;
     if (b->falls_off) {
         slots_settle_rsp(b);
         exit_direct(b, b->n_insns, b->next);

@@ -131,6 +131,7 @@ static bool emit_target_load(struct builder *b, u32 i)
     if (through_gs)
         plain_leave_gs(b, &loan);
     loan_return(b, &loan);
+    copies_target(b, i);
     return true;
 }
 
@@ -207,6 +208,7 @@ bool branch_ret(struct builder *b, u32 i)
     mark(b, i, MARK_R10);
     emit_load(b->e, R10, RSP, 0);
     emit_gs_store(b->e, R10, T_TARGET);
+    copies_target(b, i);
     values_step(&b->values, in);
     slots_settle_rsp(b);
     u32 k = exit_add(b, i + 1, EXIT_INDIRECT, 0);

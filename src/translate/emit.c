@@ -189,9 +189,9 @@ static u8 rex(u8 reg, u8 base)
 void emit_load_narrow(struct emit *e, u8 reg, u8 base, s32 disp, u32 size)
 {
     emit_8(e, rex(reg, base));
-    if (size == 1) {
+    if (size < 4) {
         emit_8(e, 0x0f);
-        emit_8(e, 0xb6);
+        emit_8(e, size == 1 ? 0xb6 : 0xb7);
     } else {
         emit_8(e, 0x8b);
     }

@@ -45,7 +45,7 @@ void emit_header(struct emit *e, u32 header, s32 disp);   /* mov dword [r11+disp
 void emit_wrgsbase(struct emit *e, u8 reg);               /* wrgsbase reg */
 void emit_gate_compare(struct emit *e);                   /* cmp r11, gs:[T_LIMIT]; changes flags */
 void emit_load_narrow(struct emit *e, u8 reg, u8 base, s32 disp,
-                      u32 size);                                 /* 1 or 4, zero-extended */
+                      u32 size);                                 /* 1, 2 or 4, zero-extended */
 void emit_lea_narrow(struct emit *e, u8 reg, u8 base, s32 disp); /* lea of 32 bits, zero-extended */
 
 /* The rare rest goes through Zydis' encoder. */

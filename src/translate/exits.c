@@ -18,7 +18,12 @@ bool exit_records(const struct builder *b)
 
 bool exit_tells_memory(const struct builder *b)
 {
-    return b->t->config.events == EVENTS_memory && !b->quiet;
+    return b->t->config.events >= EVENTS_memory && !b->quiet;
+}
+
+bool exit_tells_values(const struct builder *b)
+{
+    return b->t->config.events == EVENTS_values && !b->quiet;
 }
 
 bool exit_takes_r11(const struct builder *b)

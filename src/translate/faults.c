@@ -17,6 +17,14 @@ void mark(struct builder *b, u32 i, u8 flags)
     b->mark[b->n_marks++] = m;
 }
 
+void mark_again(struct builder *b, u8 n_loans)
+{
+    struct mark m = b->mark[b->n_marks - 1];
+    m.at = cache_offset(b->t, emit_here(b->e));
+    m.n_loans = n_loans;
+    b->mark[b->n_marks++] = m;
+}
+
 /* The last mark at or before this offset. */
 static const struct mark *find_mark(const struct translator *t, u32 at)
 {
@@ -76,7 +84,7 @@ bool translate_fault(const struct translator *t, u64 cache_pc, struct fault *f)
     }
     for (u32 i = 0; i < m->insn; i++)
         f->refs = (u16)(f->refs + x[i].refs);
-    if (t->config.events == EVENTS_memory)
+    if (t->config.events >= EVENTS_memory)
         describe_rep(t, u, m->insn, f);
     return true;
 }

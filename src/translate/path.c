@@ -60,10 +60,10 @@ static const struct insn *look_at(struct translator *t, u64 pc)
 }
 
 /* The most slots an instruction can need: two registers, or the vectors of the special forms. */
-u32 path_slots(const struct insn *in)
+u32 path_slots(const struct builder *b, const struct insn *in)
 {
     bool special = in->is_rep || in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-    return special ? 20 : 4;
+    return (special ? 20 : 4) + copies_slots(b, in);
 }
 
 static bool in_path(const struct builder *b, u64 pc)
@@ -138,7 +138,7 @@ bool path_form(struct builder *b)
                    err_set(b->err, "the bytes at 0x%llx are not an instruction this version knows",
                            (unsigned long long)pc) == 0;
         }
-        slots += path_slots(in);
+        slots += path_slots(b, in);
         if ((b->n_insns && version_tells(b, in)) || !fits(b, in) || (b->n_insns && slots > UNIT_SLOTS)) {
             b->next = pc;
             return true;

@@ -18,15 +18,15 @@ static u32 idle_for(const struct builder *b, const struct insn *in, u8 reg)
     return i - at;
 }
 
-/* Borrow a register that the instruction does not name, the one that is not needed for the longest time; one of the low ones if it
- * is to stand in an operand's place. */
-u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stands_in)
+static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI, RBP, R8, R9, R10, R12, R13, R14, R15};
+enum { LOW_CANDIDATES = 6 };
+
+/* Borrow a register that the instruction does not name, the one that is not needed for the longest time. */
+static u8 take_among(struct builder *b, const struct insn *in, struct loan *l, size_t from, size_t to)
 {
-    static const u8 candidates[] = {RBX, RAX, RCX, RDX, RSI, RDI, RBP,
-                                    R8,  R9,  R10, R12, R13, R14, R15};
     u8 best = REG_NONE;
     u32 longest = 0;
-    for (size_t i = 0; i < (stands_in ? 6 : sizeof candidates); i++) {
+    for (size_t i = from; i < to; i++) {
         u8 r = candidates[i];
         bool taken = in->names & LIVE_REG(r) || r == b->pointer;
         for (u8 k = 0; k < l->n; k++)
@@ -46,10 +46,30 @@ u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stan
     return best;
 }
 
+/* One of the low ones if it is to stand in an operand's place. */
+u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stands_in)
+{
+    return take_among(b, in, l, 0, stands_in ? LOW_CANDIDATES : ARRAY_LEN(candidates));
+}
+
+u8 loan_take_high(struct builder *b, const struct insn *in, struct loan *l)
+{
+    return take_among(b, in, l, LOW_CANDIDATES, ARRAY_LEN(candidates));
+}
+
 void loan_return(struct builder *b, const struct loan *l)
 {
     for (u8 k = 0; k < l->n; k++)
         emit_gs_load(b->e, l->reg[k], loan_slot[k]);
+}
+
+void loan_return_last(struct builder *b, struct loan *l, u32 n)
+{
+    while (n--) {
+        l->n--;
+        emit_gs_load(b->e, l->reg[l->n], loan_slot[l->n]);
+    }
+    mark_again(b, l->n);
 }
 
 bool plain_is_near(const struct builder *b, u64 target)
@@ -121,6 +141,7 @@ bool plain_emit(struct builder *b, u32 i)
     const struct insn *in = &b->insn[i];
     struct rewrite rw = {REG_NONE, REG_NONE};
     struct loan loan = {.n = 0};
+    struct copies copies;
     u64 target;
     bool through_gs = insn_uses_gs(in), uses_r11 = exit_takes_r11(b) && in->names & LIVE_REG(R11);
     bool far = insn_rip_target(in, &target) && !plain_is_near(b, target);
@@ -133,6 +154,7 @@ bool plain_emit(struct builder *b, u32 i)
     }
     if (!slots_before(b, i))
         return plain_refuse(b, in);
+    copies_before(b, i, &loan, far + 2u * through_gs, &copies);
     if (far && !through_gs && emit_far_in_place(b, in, target))
         goto done;
     if (far) {
@@ -151,6 +173,7 @@ done:
     if (uses_r11 && (in->changes & LIVE_REG(R11)))
         emit_gs_store(b->e, rw.r11_as, T_APP_R11);
     slots_after(b, i);
+    copies_after(b, i, &copies);
     loan_return(b, &loan);
     b->r11_in = REG_NONE;
     values_step(&b->values, in);
@@ -197,12 +220,14 @@ bool plain_gs_selector(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
     struct loan loan = {.n = 0};
+    struct copies copies;
     if (exit_takes_r11(b) && in->names & LIVE_REG(R11)) {
         b->r11_in = loan_take(b, in, &loan, true);
         emit_gs_load(b->e, b->r11_in, T_APP_R11);
     }
     if (!slots_before(b, i))
         return plain_refuse(b, in);
+    copies_before(b, i, &loan, 0, &copies);
     loan_return(b, &loan);
     b->r11_in = REG_NONE;
     const u8 clear[] = {0x65, 0x48, 0xc7, 0x04, 0x25}; /* mov qword gs:[T_APP_GS], 0 */

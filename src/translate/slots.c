@@ -10,22 +10,21 @@ static s32 slot_at(u32 slot)
     return RECORD_SLOTS_AT + 8 * (s32)slot;
 }
 
-/* The register that holds the program's value of reg now. */
-static u8 holder(const struct builder *b, u8 reg)
+u8 slots_holder(const struct builder *b, u8 reg)
 {
     return reg == R11 && exit_takes_r11(b) ? b->r11_in : reg;
 }
 
-static u8 store_register(struct builder *b, u8 reg)
+u8 slots_register(struct builder *b, u8 reg)
 {
     u8 slot = (u8)b->n_slots++;
-    emit_store(b->e, holder(b, reg), b->pointer, slot_at(slot));
+    emit_store(b->e, slots_holder(b, reg), b->pointer, slot_at(slot));
     return slot;
 }
 
 static void make_known(struct builder *b, u8 reg)
 {
-    values_stored(&b->values, reg, store_register(b, reg));
+    values_stored(&b->values, reg, slots_register(b, reg));
 }
 
 /* -- Vector and mask registers ---------------------------------------------------------------- */
@@ -43,9 +42,7 @@ static ZydisMnemonic vector_store(const struct builder *b, ZydisRegister r, u16 
     }
 }
 
-/* Store a vector or mask register into consecutive slots; legacy SSE code must not meet a VEX
- * instruction. */
-static u8 store_vector(struct builder *b, ZydisRegister r, bool legacy)
+u8 slots_vector(struct builder *b, ZydisRegister r, bool legacy)
 {
     u16 bytes = (u16)(ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, r) / 8);
     u8 slot = (u8)b->n_slots;
@@ -95,8 +92,7 @@ static void resolve_address(struct builder *b, const struct access *a, struct re
     r->disp = v.c;
 }
 
-/* s := the effective address of an access. */
-static void emit_effective(struct builder *b, const struct access *a, u8 s)
+void slots_effective(struct builder *b, const struct access *a, u8 s)
 {
     bool narrow = a->flags & REF_ADDR32;
     ZydisRegister first = narrow ? ZYDIS_REGISTER_EAX : ZYDIS_REGISTER_RAX;
@@ -111,9 +107,9 @@ static void emit_effective(struct builder *b, const struct access *a, u8 s)
     q.operands[1].mem.size = narrow ? 4 : 8;
     q.operands[1].mem.displacement = a->disp;
     if (a->base != REG_NONE)
-        q.operands[1].mem.base = (ZydisRegister)(first + holder(b, a->base));
+        q.operands[1].mem.base = (ZydisRegister)(first + slots_holder(b, a->base));
     if (a->index != REG_NONE) {
-        q.operands[1].mem.index = (ZydisRegister)(first + holder(b, a->index));
+        q.operands[1].mem.index = (ZydisRegister)(first + slots_holder(b, a->index));
         q.operands[1].mem.scale = (ZyanU8)(1 << a->shift);
     }
     emit_request(b->e, &q);
@@ -124,15 +120,15 @@ static void emit_effective(struct builder *b, const struct access *a, u8 s)
 static u8 store_xcomp(struct builder *b, const struct access *a)
 {
     ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_MOV, .operand_count = 2};
-    u8 s = a->base == RCX || a->index == RCX || holder(b, R11) == RCX ? RSI : RCX;
-    if (s == RSI && (a->base == RSI || a->index == RSI || holder(b, R11) == RSI))
+    u8 s = a->base == RCX || a->index == RCX || slots_holder(b, R11) == RCX ? RSI : RCX;
+    if (s == RSI && (a->base == RSI || a->index == RSI || slots_holder(b, R11) == RSI))
         s = RDI;
     emit_gs_store(b->e, s, T_SPILL1);
     q.operands[0].type = ZYDIS_OPERAND_TYPE_REGISTER;
     q.operands[0].reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + s);
     q.operands[1].type = ZYDIS_OPERAND_TYPE_MEMORY;
     q.operands[1].mem.size = 8;
-    emit_effective(b, a, s);
+    slots_effective(b, a, s);
     q.operands[1].mem.base = q.operands[0].reg.value;
     q.operands[1].mem.displacement = 520;
     if (a->seg == TERM_FS)
@@ -152,25 +148,25 @@ static void resolve_special(struct builder *b, const struct insn *in, const stru
     switch (a->op) {
     case REF_BIT:
     case REF_XLAT:
-        r->x = store_register(b, a->bit_reg);
+        r->x = slots_register(b, a->bit_reg);
         break;
     case REF_MASK_K:
     case REF_PACK_K:
     case REF_ANY_K:
     case REF_MASK_V:
-        r->x = store_vector(b, a->mask, legacy);
+        r->x = slots_vector(b, a->mask, legacy);
         break;
     case REF_INDEX_K:
     case REF_INDEX_V:
-        r->x = store_vector(b, a->mask, false);
-        r->y = store_vector(b, a->vsib, false);
+        r->x = slots_vector(b, a->mask, false);
+        r->y = slots_vector(b, a->vsib, false);
         r->shift = a->shift;
         break;
     case REF_XSAVE:
     case REF_XSAVEC:
     case REF_XRSTOR:
-        r->x = store_register(b, RAX);
-        r->y = store_register(b, RDX);
+        r->x = slots_register(b, RAX);
+        r->y = slots_register(b, RDX);
         if (a->op == REF_XRSTOR)
             r->z = store_xcomp(b, a);
         break;
@@ -202,7 +198,7 @@ bool slots_before(struct builder *b, u32 i)
     if (n < 0 || b->n_refs + (u32)n > UNIT_REFS ||
         (n && a[0].op == REF_XRSTOR && a[0].seg == TERM_GS))
         return false;
-    u8 count = in->is_rep && n ? store_register(b, RCX) : TERM_NONE;
+    u8 count = in->is_rep && n ? slots_register(b, RCX) : TERM_NONE;
     for (int k = 0; k < n; k++) {
         struct ref *r = &b->ref[b->n_refs++];
         *r = (struct ref){.size = a[k].size,
@@ -216,6 +212,10 @@ bool slots_before(struct builder *b, u32 i)
                           .x = count,
                           .y = TERM_NONE,
                           .z = TERM_NONE};
+        if (exit_tells_values(b)) {
+            r->before = r->kind == REF_STORE ? VALUE_NONE : VALUE_UNKNOWN;
+            r->after = r->kind == REF_LOAD ? VALUE_NONE : in->class == INSN_CALL || in->class == INSN_CALL_IND ? VALUE_NEXT : VALUE_UNKNOWN;
+        }
         if (a[k].vsib)
             resolve_vsib_base(b, &a[k], r);
         else
@@ -240,13 +240,13 @@ void slots_after(struct builder *b, u32 i)
         in->z.mnemonic == ZYDIS_MNEMONIC_CMPSD || in->z.mnemonic == ZYDIS_MNEMONIC_CMPSQ ||
         in->z.mnemonic == ZYDIS_MNEMONIC_SCASB || in->z.mnemonic == ZYDIS_MNEMONIC_SCASW ||
         in->z.mnemonic == ZYDIS_MNEMONIC_SCASD || in->z.mnemonic == ZYDIS_MNEMONIC_SCASQ;
-    u8 after = may_stop ? store_register(b, RCX) : TERM_NONE;
+    u8 after = may_stop ? slots_register(b, RCX) : TERM_NONE;
     struct access a[ACCESS_LIMIT];
     int n = insn_accesses(in, a);
     for (int k = 0; k < n; k++) {
         struct ref *r = &b->ref[b->n_refs - (u32)n + (u32)k];
         r->y = after;
-        r->z = store_register(b, a[k].bit_reg);
+        r->z = slots_register(b, a[k].bit_reg);
     }
 }
 

@@ -66,7 +66,7 @@ enum {
     MARK_CHECK = 32, /* the check of volatile code: it is not there to be read */
     MARK_HEAD = 16,  /* nothing of the program runs here */
 };
-enum { UNIT_MARKS = 5 * UNIT_INSNS + 4 };
+enum { UNIT_MARKS = 8 * UNIT_INSNS + 4 };
 
 /* A call whose callee is in the path: where it pushed its return address, relative to what terms, and whether something
  * may have overwritten it since. */
@@ -115,6 +115,7 @@ struct builder {
     struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
     u32 adjacent;          /* exit + 1 that runs on into the code emitted next, 0 if none */
     u32 chain;             /* how many units may still follow this one without a jump */
+    bool is_large;         /* it stores more than a buffer has room for behind a gate that was not passed */
     bool is_volatile;      /* see volatile.c */
     bool careful;          /* a store to the stack may change the code as well */
     bool stack_stores;     /* the unit holds, if the stack is not near it */
@@ -204,7 +205,7 @@ u32 flags_live_at(struct translator *t, u64 pc, u32 mask);
 u32 flags_live_in(struct builder *b);
 
 /* The most slots that an instruction can need. */
-u32 path_slots(const struct insn *in);
+u32 path_slots(const struct builder *b, const struct insn *in);
 /* The instruction at pc as it is now, until the next call; NULL if there is none. */
 const struct insn *path_decode(struct translator *t, u64 pc);
 /* Make it the next of the path; false if there is none. */
@@ -228,6 +229,13 @@ bool hot_branch(struct builder *b, u32 i);
 bool slots_before(struct builder *b, u32 i);
 void slots_after(struct builder *b, u32 i);
 void slots_settle_rsp(struct builder *b);
+/* The register that holds the program's value of reg now. */
+u8 slots_holder(const struct builder *b, u8 reg);
+/* Store a register, or a vector or mask register, into new slots; the first. Legacy SSE code must not meet a VEX instruction. */
+u8 slots_register(struct builder *b, u8 reg);
+u8 slots_vector(struct builder *b, ZydisRegister r, bool legacy);
+/* s := the effective address of an access. */
+void slots_effective(struct builder *b, const struct access *a, u8 s);
 
 /* watch.c: what is to be stored before instruction i besides; store it. */
 u8 watch_at(const struct builder *b, u32 i);
@@ -267,9 +275,10 @@ void version_head(struct builder *b);
 u8 *version_leave_test(struct builder *b, bool is_return);
 void version_leave(struct builder *b, u8 *field);
 
-/* exits.c: does the unit write records; does it tell of memory in them; is there a record pointer? */
+/* exits.c: does the unit write records; does it tell of memory in them, and of what is in memory; is there a record pointer? */
 bool exit_records(const struct builder *b);
 bool exit_tells_memory(const struct builder *b);
+bool exit_tells_values(const struct builder *b);
 bool exit_has_pointer(const struct builder *b);
 /* Is r11 not the program's here? */
 bool exit_takes_r11(const struct builder *b);
@@ -295,7 +304,25 @@ struct loan {
 };
 /* plain.c */
 u8 loan_take(struct builder *b, const struct insn *in, struct loan *l, bool stands_in);
+/* The same; not one of those that could stand in. There are always two of these. */
+u8 loan_take_high(struct builder *b, const struct insn *in, struct loan *l);
 void loan_return(struct builder *b, const struct loan *l);
+/* Put back the n latest, before the instruction. */
+void loan_return_last(struct builder *b, struct loan *l, u32 n);
+
+/* copies.c: what copies_after has to know. */
+struct copies {
+    int first; /* the first access whose value is taken behind the instruction, -1 if there is none */
+    u8 s, t;   /* borrowed registers: its address, or something else; spoilt */
+};
+/* The most slots that an instruction's values take. */
+u32 copies_slots(const struct builder *b, const struct insn *in);
+/* Store what an instruction reads and writes: behind slots_before, with room for so many loans more; and behind the instruction. */
+void copies_before(struct builder *b, u32 i, struct loan *l, u32 reserved, struct copies *c);
+void copies_after(struct builder *b, u32 i, const struct copies *c);
+/* The same for what an indirect branch or a return has read: it is in r10. */
+void copies_target(struct builder *b, u32 i);
+
 bool plain_is_near(const struct builder *b, u64 target);
 bool plain_refuse(struct builder *b, const struct insn *in);
 bool plain_enter_gs(struct builder *b, const struct insn *in, struct loan *l);
@@ -307,6 +334,8 @@ bool plain_gs_selector(struct builder *b, u32 i);
 
 /* faults.c: from here on it is instruction i that can fault. */
 void mark(struct builder *b, u32 i, u8 flags);
+/* From here on only the first n of its registers are borrowed. */
+void mark_again(struct builder *b, u8 n_loans);
 
 /* branch.c */
 /* r10 := where an indirect jump or call goes; the program's r10 is in the thread block. */

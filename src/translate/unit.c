@@ -131,6 +131,19 @@ static bool size_is_dynamic(const struct ref *r)
     return r->op == REF_XSAVE || r->op == REF_XSAVEC || r->op == REF_XRSTOR;
 }
 
+u32 unit_value_size(const struct ref *r)
+{
+    return r->op >= REF_MASK_K && r->op <= REF_INDEX_V && r->op != REF_ANY_K ? r->count * r->size : r->size;
+}
+
+/* A value of a reference; `has` says whether the reference can have it at all. */
+static bool value_is_sound(const struct ref *r, u8 value, bool has)
+{
+    if (value_is_kept(value))
+        return has && value <= TERM_SLOT_LIMIT && !size_is_dynamic(r);
+    return value == VALUE_NONE || (has && (value == VALUE_UNKNOWN || r->size == 8));
+}
+
 static const char *ref_fault(const struct ref *r)
 {
     if (r->kind > REF_MODIFY || r->op >= REF_OP_LIMIT)
@@ -145,7 +158,15 @@ static const char *ref_fault(const struct ref *r)
         return "a reference has an impossible segment";
     if (!slot_or_none(r->x) || !slot_or_none(r->y) || !slot_or_none(r->z))
         return "a reference has an impossible slot";
+    if (!value_is_sound(r, r->before, r->kind != REF_STORE) || !value_is_sound(r, r->after, r->kind != REF_LOAD))
+        return "a reference has an impossible value";
     return special_ref_fault(r);
+}
+
+/* The number of slots a record needs for a value. */
+static u32 value_slots(const struct ref *r, u8 value)
+{
+    return value_is_kept(value) ? value - 1 + (unit_value_size(r) + 7) / 8 : 0;
 }
 
 u32 unit_ref_slots(const struct ref *r)
@@ -158,7 +179,7 @@ u32 unit_ref_slots(const struct ref *r)
         n = MAX(n, vector_slots(r->x, r->count, r->size));
     if (r->op == REF_INDEX_K || r->op == REF_INDEX_V)
         n = MAX(n, vector_slots(r->y, r->count, r->width));
-    return n;
+    return MAX(n, MAX(value_slots(r, r->before), value_slots(r, r->after)));
 }
 
 /* Paired references stand side by side in one rep instruction. `left` counts those after this one.

@@ -50,6 +50,13 @@ enum {
         2, /* the effective address is truncated to 32 bits before the segment base is added */
 };
 
+/* Where the bytes are that a reference has read, or written: in slots, from number `value` - 1 on; or one of these. */
+enum {
+    VALUE_NONE = 0,      /* nothing is told of them */
+    VALUE_NEXT = 254,    /* they are the address behind the instruction: what a call pushes */
+    VALUE_UNKNOWN = 255, /* they could not be recorded */
+};
+
 struct ref {
     s64 disp;
     u32 size;
@@ -60,7 +67,8 @@ struct ref {
     u8 x, y, z;     /* slots of special forms, or TERM_NONE */
     u8 count, width;
     u8 flags;
-    u8 pad[2];
+    u8 before, after; /* the value that was read, and the one that was written */
+    u8 pad[4];
 };
 
 /* Registers that are stored though no address needs them. */
@@ -120,6 +128,13 @@ struct unit_table {
     VEC(u8) code;
 };
 
+/* Is this value in slots? */
+static inline bool value_is_kept(u8 value)
+{
+    return value != VALUE_NONE && value < VALUE_NEXT;
+}
+/* How many bytes of slots it has there: of masked forms, a whole register, each element in its place. */
+u32 unit_value_size(const struct ref *r);
 /* The slots that the decoder may look at for a sound reference. */
 u32 unit_ref_slots(const struct ref *r);
 void unit_table_fini(struct unit_table *t);

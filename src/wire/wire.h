@@ -297,7 +297,7 @@ _Static_assert(BUFFER_COUNT_LIMIT <= BUFFER_RING, "all threads may hand over at 
     MAPPED(WIRE_GUEST_OFF, WIRE_GUEST_SIZE, 1 | 4) \
     MAPPED(WIRE_CTL_OFF, (u64)(WIRE_INDEX_OFF - WIRE_CTL_OFF), 1 | 2)
 
-enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory };
+enum events_level { EVENTS_none, EVENTS_control, EVENTS_memory, EVENTS_values };
 
 /* What decides whether a thread's code is recorded, beside the window being open. */
 enum selection {

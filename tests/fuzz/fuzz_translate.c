@@ -117,7 +117,7 @@ static void begin(const u8 *head)
     novel_fini(t);
     memset(&t->stats, 0, sizeof t->stats);
     struct translate_config *c = &t->config;
-    c->events = head[0] % 3;
+    c->events = head[0] % 4;
     c->strict = head[0] & 4;
     c->no_link = head[0] & 8;
     c->all_gates = head[0] & 16;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The naive decoder: docs/trace-format.md taken literally, and nothing else of gait.
 
-    decode.py TRACE [PROCESS]     print the events, or those of one process, as `gait dump --format=lackey` does
+    decode.py TRACE [PROCESS]     print the events, or those of one process, as `gait dump --format=lackey` does; and their data, if there is any
 
 It keeps the document honest: what it cannot know from there is missing there. (n) names a section; broken rules fail assertions.
 """
@@ -19,23 +19,22 @@ import zstandard
 
 M32, M64 = 2**32 - 1, 2**64 - 1
 END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
-STATE, PARTIAL, FIRST_EXIT = 1, 4, 16
-STATES = (STATE, 9, 10)
+STATE, PARTIAL, FIRST_EXIT, STATES = 1, 4, 16, (1, 9, 10)
 GUEST_SLOTS = {STATE: 4, 2: 3, 3: 2, PARTIAL: None, 5: 4, 6: 2, 7: 3, 8: 2, 9: 4, 10: 4, 11: 4, 12: 2, 13: 64}  # (12)
 WATCH_SLOTS = [0, 2, 2, 3, 4, 4, 5, 4, 5, 3, 4, 4, 5, 3]  # (6)
 RSP, FS, GS, ZERO = 250, 251, 252, 255  # terms
 # (6) The fields; + marks columns of differences.
 TABLES = {"Unit": "pc+ insn0+ n_insns ref0+ n_refs exit0+ n_exits",
           "Insn": "pc+ len refs watch slot bytes+",
-          "Ref": "disp size insn+ kind op a b shift seg x y z count width flags",
+          "Ref": "disp size insn+ kind op a b shift seg x y z count width flags before after",
           "Exit": "unit+ insns+ refs+ slots kind rsp_term is_call rsp_disp target+"}
 ROW = {name: namedtuple(name, fields.replace("+", "")) for name, fields in TABLES.items()}
-Event = namedtuple("Event", "process thread pc kind address size")  # kind: I, L, S, M
+Event = namedtuple("Event", "process thread pc kind address size data")  # kind: I, L, S, M
 
 
 def chunks(f):
     """(1 to 4) Yield kind, owner and contents of each chunk."""
-    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 4, 0), "a trace has its magic, version 4 and no flags"
+    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 5, 0), "a trace has its magic, version 5 and no flags"
     kind = None
     for n in itertools.count():
         head, before = f.read(48), kind
@@ -173,35 +172,37 @@ def signed(v, size):
     return (v + 256**size // 2) % 256**size - 256**size // 2
 
 
-def accesses(r, value, partial):
-    """(14) Yield kind, address and size of each access of a reference; value[t] is that of the term or slot t."""
+def accesses(r, value, partial, behind):
+    """(14) Yield kind, address, size and data of each access of a reference; value[t] is that of the term or slot t."""
     def lane(slot, i, width):
         return value[slot + i * width // 8] >> i * width % 8 * 8 & 256**width - 1
+
+    def data(v, i):
+        whole = behind if v > 240 else sum(value[v - 1 + k] << 64 * k for k in range(((i + 1) * size + 7) // 8))
+        return "?" if v == 255 else f"{whole >> 8 * size * i & 256**size - 1:0{2 * size}x}"
 
     a, x, y, z, size, wide = value[r.a], value[r.x], value[r.y], value[r.z], r.size, 4 if r.flags & 2 else 8
     ea = a + (value[r.b] << r.shift) + r.disp & M64
     way = signed(z - ea, wide)
-    op = {7: 4, 9: 8}.get(r.op, r.op)  # these differ in the mask only
-    top = {7: r.width, 9: size}.get(r.op)
+    op, top = {7: (4, r.width), 9: (8, size)}.get(r.op, (r.op, None))  # these differ in the mask only
     on = [i for i in range(r.count) if (lane(r.x, i, top) >> 8 * top - 1 if top else x >> i & 1)]
     if r.op in (10, 11, 12):
         packed = r.op == 11 or r.op == 12 and z >> 63 == 1
         size = xsave_size(z if r.op == 12 and packed else x & M32 | y << 32, packed)
     eas = {1: lambda: [ea + size * (signed(x, size) >> (8 * size).bit_length() - 1)],
            2: lambda: [ea + (x & 255)],
-           3: lambda: (ea + i * (-size if way < 0 else size)
-                       for i in range(abs(way) // size if partial else (x - y) % 256**wide)),
+           3: lambda: (ea + i * (-size if way < 0 else size) for i in range(abs(way) // size if partial else (x - y) % 256**wide)),
            4: lambda: [ea + i * size for i in on],
            5: lambda: [ea + k * size for k in range(len(on))],
            6: lambda: [ea] if on else [],
            8: lambda: [a + r.disp + (signed(lane(r.y, i, r.width), r.width) << r.shift) for i in on]}
-    for e in eas.get(op, lambda: [ea])():
+    for e, i in zip(eas.get(op, lambda: [ea])(), on if op in (4, 5, 8) else itertools.repeat(0)):
         address = value[r.seg] + e % 256**wide & M64
-        yield "LSM"[r.kind], address // size * size if r.op == 13 else address, size
+        yield "LSM"[r.kind], address // size * size if r.op == 13 else address, size, [data(v, i) for v in (r.before, r.after) if v]
 
 
 def run(b, table):
-    """(12 to 15) Yield each event of a chunk of records: instruction, kind, address, size."""
+    """(12 to 15) Yield each event of a chunk of records: instruction, kind, address, size, data."""
     value = {ZERO: 0}
     for i, e, slots in records(b, table):
         if i in STATES:
@@ -214,9 +215,9 @@ def run(b, table):
         refs = iter(table["Ref"][unit.ref0:unit.ref0 + n_refs])
         for insn in table["Insn"][unit.insn0:unit.insn0 + n_insns]:
             assert all(insn.slot + k in now for k in range(WATCH_SLOTS[insn.watch])), "what is watched is in the record"
-            yield insn, "I", insn.pc, insn.len
+            yield insn, "I", insn.pc, insn.len, []
             for r in (own := itertools.islice(refs, insn.refs)):
-                turns = (accesses(r, now, not e) for r in ([r, next(own)] if r.flags & 1 else [r]))
+                turns = (accesses(r, now, not e, insn.pc + insn.len) for r in ([r, next(own)] if r.flags & 1 else [r]))
                 yield from ((insn, *access) for turn in zip(*turns) for access in turn)
         value[RSP] = now[e.rsp_term] + e.rsp_disp & M64 if e else slots[-1]
 
@@ -240,8 +241,7 @@ def events(f):
             table = tables.setdefault(owner, {name: [] for name in TABLES} | {"Code": bytearray()})
             more = owner if append(table, b) else None
         elif kind == RECORDS:
-            table = tables[memory[threads[owner]]]
-            for insn, *what in run(b, table):
+            for insn, *what in run(b, tables[memory[threads[owner]]]):
                 yield Event(threads[owner], owner, insn.pc, *what)
 
 
@@ -249,4 +249,4 @@ if __name__ == "__main__":
     with open(sys.argv[1], "rb") as trace:
         for event in events(trace):
             if sys.argv[2:] in ([], [str(event.process)]):
-                print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}")
+                print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}", *event.data)

@@ -2,13 +2,15 @@
 /* The judge: runs a program one instruction at a time under ptrace and lists its events. */
 
 /*
- *   stepper [-o FILE] [-v] [--slow] [--stack] [--noaslr] -- PROGRAM [ARG]...
+ *   stepper [-o FILE] [-v] [--slow] [--stack] [--values] [--noaslr] -- PROGRAM [ARG]...
  *
  * From the first instruction of the dynamic loader to the end, every instruction is decoded, its
  * accesses are computed from the registers before it, and it is run. The lines are those of
  * docs/events.md. --stack adds " R <rsp>,8" behind each instruction, rsp being that before it, and
- * "H  <pc>,<signal>" with another such line where a handler interrupts the program at pc. -v ends
- * with the counts on stderr. The status is the program's own (128 + n for signal n, 127 if it
+ * "H  <pc>,<signal>" with another such line where a handler interrupts the program at pc. --values
+ * steps everything, and adds the bytes of memory to each access, as a number: those before the instruction to loads, those
+ * after it to stores, both to modifies; and behind them a word, " rep", " masked" or " area", for forms whose data gait
+ * may not know. -v ends with the counts on stderr. The status is the program's own (128 + n for signal n, 127 if it
  * cannot be run), 3 if an instruction cannot be judged, 2 for wrong usage.
  *
  * There are two ways to run an instruction. A ptrace step needs no trust and takes 20 us. The fast
@@ -61,6 +63,14 @@ struct out {
     struct mark step;    /* before the step under way: one iteration of a rep instruction */
 };
 
+/* The accesses of the step under way and what they will have read. */
+struct pending {
+    unsigned n;
+    struct access access[ACCESSES_MAX];
+    uint8_t *before[ACCESSES_MAX]; /* in data */
+    uint8_t data[1 << 17];
+};
+
 struct stepper {
     pid_t pid;
     struct machine m;
@@ -68,6 +78,8 @@ struct stepper {
     struct insn *cache; /* direct-mapped by pc */
     struct lane *lane;  /* NULL if every instruction is to be stepped */
     bool shows_stack;   /* list the stack pointer and signals too */
+    bool shows_values;  /* list data too */
+    struct pending pending;
     int status;         /* of the last wait */
     int signal;         /* to be delivered with the next step, 0 if none */
     bool is_caught;     /* the program has a handler for it */
@@ -142,6 +154,38 @@ static void out_line(struct out *o, const char *begin, uint64_t addr, unsigned s
         *p++ = digits[--n];
     *p++ = '\n';
     o->now.used = p - o->text;
+}
+
+static void out_text(struct out *o, const char *text, size_t n)
+{
+    while (o->size - o->now.used < n) {
+        o->size = 2 * o->size;
+        o->text = realloc(o->text, o->size);
+        if (!o->text)
+            die("no memory for the lines of one instruction");
+    }
+    memcpy(o->text + o->now.used, text, n);
+    o->now.used += n;
+}
+
+/* Add a number to the last line; its lowest byte comes first. */
+static void out_value(struct out *o, const uint8_t *bytes, unsigned n)
+{
+    o->now.used--;
+    out_text(o, " ", 1);
+    while (n--) {
+        char digits[2] = {"0123456789abcdef"[bytes[n] >> 4], "0123456789abcdef"[bytes[n] & 15]};
+
+        out_text(o, digits, 2);
+    }
+    out_text(o, "\n", 1);
+}
+
+static void out_word(struct out *o, const char *word)
+{
+    o->now.used--;
+    out_text(o, word, strlen(word));
+    out_text(o, "\n", 1);
 }
 
 static void out_access(struct out *o, const struct access *a)
@@ -390,6 +434,69 @@ static const struct insn *fetch(struct stepper *s)
     die("cannot judge %s", why);
 }
 
+/* What is in memory; zeros where nothing is, for then the instruction will fault. */
+static void read_memory(const struct stepper *s, const struct access *a, uint8_t *bytes)
+{
+    struct iovec here = {bytes, a->size}, there = {(void *)a->addr, a->size};
+
+    if (process_vm_readv(s->pid, &here, 1, &there, 1, 0) != (ssize_t)a->size)
+        memset(bytes, 0, a->size);
+}
+
+/* Keep accesses until they have happened, with the memory as it is now. */
+static void expect(struct stepper *s, const struct access *accesses, unsigned n)
+{
+    struct pending *p = &s->pending;
+    uint8_t *at = p->data;
+
+    p->n = n;
+    for (unsigned i = 0; i < n; i++) {
+        p->access[i] = accesses[i];
+        p->before[i] = at;
+        if (at + 2 * accesses[i].size > p->data + sizeof p->data)
+            die("there is too much data in one step");
+        read_memory(s, &accesses[i], at);
+        at += accesses[i].size;
+    }
+}
+
+/* What gait need not know the data of. */
+static const char *excuse(const struct insn *in)
+{
+    switch (in->shape) {
+    case BIT_MASK:
+    case ANY_BIT:
+        return " masked";
+    case SAVE_AREA:
+    case SAVE_PACKED:
+    case LOAD_AREA:
+        return " area";
+    default:
+        return in->is_repeated ? " rep" : NULL;
+    }
+}
+
+/* The accesses have happened: list them with the memory as it was, and as it is now. */
+static void list_values(struct stepper *s, const struct insn *in)
+{
+    struct pending *p = &s->pending;
+
+    for (unsigned i = 0; i < p->n; i++) {
+        const struct access *a = &p->access[i];
+        uint8_t *after = p->data + sizeof p->data - a->size;
+
+        out_access(&s->out, a);
+        if (a->kind != 'S')
+            out_value(&s->out, p->before[i], a->size);
+        read_memory(s, a, after);
+        if (a->kind != 'L')
+            out_value(&s->out, after, a->size);
+        if (excuse(in))
+            out_word(&s->out, excuse(in));
+    }
+    p->n = 0;
+}
+
 /* List the instruction, or the next iteration of a rep instruction that is under way. */
 static void list(struct stepper *s, const struct insn *in)
 {
@@ -404,8 +511,11 @@ static void list(struct stepper *s, const struct insn *in)
             out_line(&s->out, " R ", s->m.regs.rsp, 8);
     }
     n = insn_accesses(in, &s->m, accesses);
-    for (unsigned i = 0; i < n; i++)
-        out_access(&s->out, &accesses[i]);
+    if (s->shows_values)
+        expect(s, accesses, n);
+    else
+        for (unsigned i = 0; i < n; i++)
+            out_access(&s->out, &accesses[i]);
 }
 
 /* Run an instruction that cannot be stepped to a breakpoint after it. */
@@ -445,6 +555,8 @@ static void step_syscall(struct stepper *s)
 /* The instruction has run, or one iteration of it; the registers are those after it. */
 static void complete(struct stepper *s, const struct insn *in)
 {
+    if (s->shows_values)
+        list_values(s, in);
     s->rep_pc = in->is_repeated && s->m.regs.rip == in->pc ? in->pc : 0;
     s->rep_sp = s->m.regs.rsp;
     if (!s->rep_pc)
@@ -642,7 +754,7 @@ static void run(struct stepper *s)
 
 static void usage(void)
 {
-    fputs("usage: stepper [-o FILE] [-v] [--slow] [--stack] [--noaslr] -- PROGRAM [ARG]...\n",
+    fputs("usage: stepper [-o FILE] [-v] [--slow] [--stack] [--values] [--noaslr] -- PROGRAM [ARG]...\n",
           stderr);
     exit(2);
 }
@@ -666,6 +778,8 @@ int main(int argc, char **argv)
             is_slow = true;
         else if (!strcmp(argv[i], "--stack"))
             s.shows_stack = true;
+        else if (!strcmp(argv[i], "--values"))
+            s.shows_values = is_slow = true;
         else if (!strcmp(argv[i], "-o") && i + 1 < argc)
             s.out.fd = open(argv[++i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         else if (strcmp(argv[i], "--noaslr")) /* the default, since nothing can be compared else */

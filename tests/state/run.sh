@@ -116,10 +116,12 @@ for knobs in $matrix; do
     try "$work/stress" $knobs memory drop
     try "$work/stress" $knobs none drop
     try "$work/stress" $knobs none drop write
-    stressed=$((stressed + 3 * n))
+    try "$work/stress" $knobs values drop
+    stressed=$((stressed + 4 * n))
 done
 try "$work/stress" "" control drop
 try "$work/stress" "" memory file
+try "$work/stress" "" values file
 few=$((n / 50))
 begin $((seed + 2000000)) $few "$work/few"
 try "$work/few" nolink memory drop
@@ -127,7 +129,7 @@ try "$work/few" nolink,gates,noahead none drop
 try "$work/few" slow,single memory decode
 rm -f "$work/stress" "$work/few" "$work/trace.gait"
 
-echo "$count sequences of $((instructions / (count + n + few))) instructions, each three times, and $((stressed + 2 * n + 3 * few)) runs" \
+echo "$count sequences of $((instructions / (count + n + few))) instructions, each three times, and $((stressed + 3 * n + 3 * few)) runs" \
     "with knobs or other sinks: $differences differences"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -298,8 +298,8 @@ static void wrong_contents_are_refused(void)
         1; /* all its fields are zero: a column of one byte for each of seven, and none for the others */
     for (u32 i = 0; i < 7; i++)
         zeros[48 + 2 * i] = 1;
-    CHECK(strstr(said_of_one(CHUNK_units, zeros, 48 + 2 * 7 + 30), "more units than instructions"));
-    CHECK(strstr(said_of_one(CHUNK_units, zeros, 48 + 2 * 7 + 31), "does not have the code"));
+    CHECK(strstr(said_of_one(CHUNK_units, zeros, 48 + 2 * 7 + 32), "more units than instructions"));
+    CHECK(strstr(said_of_one(CHUNK_units, zeros, 48 + 2 * 7 + 33), "does not have the code"));
     words[0] = 1; /* an index of one chunk */
     CHECK(strstr(said_of_one(CHUNK_index, words, 52), "does not list the chunks"));
     words[0] = 9; /* that begins at 9 */
@@ -352,7 +352,7 @@ static void a_bomb_is_refused(void)
     struct store_chunk c[CHUNKS];
     const void *data[CHUNKS];
     u32 head[12] = {0};
-    head[9] = EACH - 48 - 37; /* code bytes, behind 37 empty columns */
+    head[9] = EACH - 48 - 39; /* code bytes, behind 39 empty columns */
     for (size_t i = 0; i < CHUNKS; i++) {
         c[i] = (struct store_chunk){.kind = CHUNK_units, .raw_size = EACH};
         u8 *copy = malloc(EACH);

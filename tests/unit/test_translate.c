@@ -624,7 +624,7 @@ static void calls_say_what_they_push_and_where_they_come_back(void)
 CODE(kernel, "mov eax, 60; syscall; nop; mov fs, eax; nop; wrgsbase rbx; nop")
 static void system_calls_and_segment_changes_end_a_unit(void)
 {
-    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+    for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
         struct bench b;
         TRANSLATE(&b, kernel, NEAR, level);
         const struct unit *u = unit_at(&b, NEAR);
@@ -764,7 +764,7 @@ static const struct {
 static void what_cannot_be_run_is_refused_with_a_sentence(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(refused); i++)
-        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
             struct bench b;
             bench_open(&b, refused[i].bytes, refused[i].size, NEAR, (struct translate_config){.events = level});
             for (enum arrival by = BY_LINK; by <= BY_RETURN; by++) {
@@ -780,7 +780,7 @@ static void what_cannot_be_run_is_refused_with_a_sentence(void)
 static void a_unit_ends_before_what_is_refused(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(refused); i++)
-        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
             struct bench b;
             u8 code[16] = {0x90, 0x53}; /* nop; push rbx */
             memcpy(code + 2, refused[i].bytes, refused[i].size);
@@ -872,7 +872,7 @@ CODE(plain, "mov rax, [rdi]; add rax, 5; imul rcx, rax, 100; shld rax, rcx, 3; v
             "paddd xmm3, [rdx + rcx * 4 + 8]; cmovz eax, [rbx]; setc al; bswap eax; fld qword ptr [rdi]; ret")
 static void instructions_are_copied_in_order(void)
 {
-    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+    for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
         struct bench b;
         TRANSLATE(&b, plain, NEAR, level);
         const struct unit *u = unit_at(&b, NEAR);
@@ -988,7 +988,7 @@ CODE(far_data, "add eax, [rip + 0x1000]; cmp byte ptr [rip + 0x3000], 5; mov edx
                "pop [rip + 0xd000]; mov rax, gs:[rip + 0xd800]; jmp [rip + 0xe000]")
 static void rip_relative_operands_out_of_reach_go_through_a_register(void)
 {
-    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+    for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
         struct bench b;
         struct rip_operands want;
         TRANSLATE(&b, far_data, FAR, level);
@@ -1022,7 +1022,7 @@ CODE(call_gs, "call gs:[rip + 0x1000]")
 static void far_branches_through_a_segment_keep_it(void)
 {
     for (int k = 0; k < 4; k++)
-        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
             struct bench b;
             struct rip_operands want;
             if (k == 0)
@@ -1294,7 +1294,7 @@ CODE(gs, "mov rax, gs:[0x10]; mov gs, eax; nop; pop gs; nop; mov gs, [r11]; nop;
          "rdgsbase rcx; movsb; gs movsb; gs lodsq; gs xlatb; jmp gs:[rax]")
 static void gs_is_never_lost(void)
 {
-    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+    for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
         struct bench b;
         struct view v;
         u32 bases = 0;
@@ -1356,7 +1356,7 @@ static void conditional_branches_keep_their_condition(void)
         }
         u64 next = NEAR + n, target = next + (u64)(s64)rel;
         code[n++] = 0x90;
-        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
             struct bench b;
             struct piece p;
             bench_open(&b, code, n, NEAR,
@@ -1389,7 +1389,7 @@ static const struct {
 static void loop_and_jrcxz_go_both_ways(void)
 {
     for (size_t k = 0; k < ARRAY_LEN(counted); k++)
-        for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+        for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
             struct bench b;
             struct piece p = {0};
             bench_open(&b, counted[k].bytes, counted[k].size, NEAR, (struct translate_config){.events = level, .no_link = true});
@@ -1407,7 +1407,7 @@ static void loop_and_jrcxz_go_both_ways(void)
 CODE(diamond, "cmp eax, 1; je 1f; mov ecx, [rdi]; ret; 1: mov ecx, [rsi]; cmp ecx, 7; jne 1b; ret")
 static void an_exit_leads_to_its_stub_until_it_is_linked(void)
 {
-    for (enum events_level level = EVENTS_none; level <= EVENTS_memory; level++) {
+    for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++) {
         struct bench b;
         TRANSLATE(&b, diamond, NEAR, level);
         const struct unit *u = unit_at(&b, NEAR);

@@ -133,6 +133,31 @@ static void references(void)
         FAULT(t.refs.v[0].op = (u8)op, "");
 }
 
+#define LOAD t.refs.v[0]
+static void a_value_in_a_slot_is_sound(void)
+{
+    struct unit_table t;
+    make_table(&t);
+    LOAD.before = 1; /* its exit has one slot */
+    CHECK(unit_table_fault(&t) == NULL);
+    LOAD.before = VALUE_UNKNOWN;
+    CHECK(unit_table_fault(&t) == NULL);
+    unit_table_fini(&t);
+}
+
+static void values(void)
+{
+    FAULT(LOAD.before = 2, "fewer slots");
+    FAULT(LOAD.before = 240, "fewer slots");
+    FAULT(LOAD.before = 241, "impossible value");
+    FAULT(LOAD.before = 253, "impossible value");
+    FAULT((LOAD.before = 1, LOAD.size = 16), "fewer slots");
+    FAULT((LOAD.before = VALUE_NEXT, LOAD.size = 4), "impossible value");
+    FAULT(LOAD.after = 1, "impossible value");
+    FAULT(LOAD.after = VALUE_UNKNOWN, "impossible value");
+    FAULT((LOAD.before = 1, LOAD.kind = REF_STORE), "impossible value");
+}
+
 static void masked_references(void)
 {
     FAULT(t.refs.v[3].count = 0, "number of elements");
@@ -191,6 +216,8 @@ int main(void)
     ranges();
     instructions();
     references();
+    a_value_in_a_slot_is_sound();
+    values();
     masked_references();
     exits();
     any_byte_may_be_anything();
