@@ -161,6 +161,8 @@ void on_start(struct thread *t)
     if (!new_buffer(t))
         leave_for_native(t, NATIVE_host_gone);
     release_signals(t);
+    if (control(t)->attached && tells(t))
+        put_stack(t);
     go_on(t);
 }
 
