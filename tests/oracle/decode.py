@@ -182,8 +182,7 @@ def accesses(r, value, partial, behind):
         return "?" if v == 255 else f"{whole >> 8 * size * i & 256**size - 1:0{2 * size}x}"
 
     a, x, y, z, size, wide = value[r.a], value[r.x], value[r.y], value[r.z], r.size, 4 if r.flags & 2 else 8
-    ea = a + (value[r.b] << r.shift) + r.disp & M64
-    way = signed(z - ea, wide)
+    way = signed(z - (ea := a + (value[r.b] << r.shift) + r.disp & M64), wide)
     op, top = {7: (4, r.width), 9: (8, size)}.get(r.op, (r.op, None))  # these differ in the mask only
     on = [i for i in range(r.count) if (lane(r.x, i, top) >> 8 * top - 1 if top else x >> i & 1)]
     if r.op in (10, 11, 12):
@@ -247,6 +246,5 @@ def events(f):
 
 if __name__ == "__main__":
     with open(sys.argv[1], "rb") as trace:
-        for event in events(trace):
-            if sys.argv[2:] in ([], [str(event.process)]):
-                print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}", *event.data)
+        for event in (x for x in events(trace) if sys.argv[2:] in ([], [str(x.process)])):
+            print(f"{'I ' if event.kind == 'I' else ' ' + event.kind} {event.address:08x},{event.size}", *event.data)
