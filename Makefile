@@ -149,7 +149,7 @@ check: $(B)/gait $(UNIT) $(FUZZ) $(ORACLE) $(STATE) kernels lib examples $(B)/to
 
 # The long ones: all programs of the judge, the witness, every case in the whole stress matrix.
 check-all: check $(B)/oracle/probe $(STATE)
-	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- values env VALUES=all tests/values/run.py -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py -- patterns-kernels tests/patterns/kernels.py \
+	@tests/run oracle tests/oracle/run.sh all -- same tests/same/run.sh all -- naive tests/oracle/naive.sh all -- values env VALUES=all tests/values/run.py -- witness tests/oracle/witness.sh -- cachegrind tests/cache/witness.py -- patterns-kernels env ALL=1 tests/patterns/kernels.py \
 	    -- probe $(B)/oracle/probe -- stress tests/insn/stress.sh -- programs tests/programs/run.sh all \
 	    -- crash tests/crash/run.py 100 -- attach-servers tests/attach/servers.py
 

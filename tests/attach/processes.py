@@ -105,7 +105,10 @@ def priorities(pid):
     """Of each thread: priority as the kernel has it now, niceness, real-time priority, policy."""
     found = {}
     for tid in os.listdir(f"/proc/{pid}/task"):
-        words = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rpartition(")")[2].split()
+        try:
+            words = Path(f"/proc/{pid}/task/{tid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
         found[tid] = words[15], words[16], words[37], words[38]
     return found
 

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 static int never[2];
+static pthread_barrier_t all_begun;
 
 static void *compute(void *number)
 {
     volatile unsigned long a[512] = {0};
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), (int)(long)number);
+    pthread_barrier_wait(&all_begun);
     for (unsigned long n = 0;; n++) {
         for (int i = 0; i < 512; i++)
             a[i] = a[i] * 7 + i;
@@ -26,6 +28,7 @@ static void *compute(void *number)
 static void *wait_for_something(void *number)
 {
     char c;
+    pthread_barrier_wait(&all_begun);
     for (;;)
         if ((long)number % 3 == 0)
             read(never[0], &c, 1);
@@ -38,12 +41,13 @@ static void *wait_for_something(void *number)
 int main(void)
 {
     pthread_t t;
-    if (pipe(never))
+    if (pipe(never) || pthread_barrier_init(&all_begun, NULL, 30))
         return 1;
     for (long i = 0; i < 10; i++)
         pthread_create(&t, NULL, compute, (void *)i);
     for (long i = 0; i < 19; i++)
         pthread_create(&t, NULL, wait_for_something, (void *)i);
+    pthread_barrier_wait(&all_begun);
     puts("ready");
     fflush(stdout);
     for (;;)
