@@ -72,8 +72,8 @@ bool version_asks(const struct builder *b)
     return b->quiet && b->count && !b->is_familiar;
 }
 
-/* How many familiar units are recorded behind new ones. */
-enum { LINGER = 1 };
+/* How many familiar units are recorded behind a new one: of the callers of functions, 73 of 100 are seen with 1, 96 with 16, 99 with 64 (perl, bench/novel). */
+enum { LINGER = 64 };
 
 /* -- Heads ------------------------------------------------------------------------------------- */
 
@@ -169,6 +169,7 @@ static void emit_count(struct builder *b)
     struct emit *e = b->e;
     const u8 store[] = {0x88, 0x0d};            /* mov [rip + ..], cl */
     const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_LINGER] */
+    const u8 put[] = {0x65, 0x89, 0x0c, 0x25};  /* mov gs:[T_LINGER], ecx */
     emit_gs_store(e, RCX, T_SPILL0);
     u8 *familiar = emit_if_familiar(b);
     emit_lea(e, RCX, RCX, -1);
@@ -179,7 +180,9 @@ static void emit_count(struct builder *b)
     emit_bytes(e, load, sizeof load);
     emit_32(e, T_LINGER);
     u8 *leaves = emit_jrcxz(e);
-    emit_gs_store_imm(e, LINGER - 1, T_LINGER);
+    emit_lea(e, RCX, RCX, -1);
+    emit_bytes(e, put, sizeof put);
+    emit_32(e, T_LINGER);
     u8 *lingers = emit_over(e);
     fill_short(e, leaves);
     emit_gs_load(e, RCX, T_SPILL0);
