@@ -273,6 +273,14 @@ static void wait_for_bell(struct process *p, u32 seen)
     store_relaxed(&c->host_sleeps, 0);
 }
 
+/* Of the callers of functions, 73 of 100 are seen with 1, 96 with 16, 99 with 64 (perl, bench/novel); of a budget of 2 ms, 64 leave too little for what is new. */
+static u32 linger(const struct run_options *o)
+{
+    enum { MOST = 64 };
+    double milliseconds = o->budget.seconds * 1e3;
+    return milliseconds > 0 && milliseconds < MOST ? MAX((u32)milliseconds, 1u) : MOST;
+}
+
 void serve_begin(struct process *p)
 {
     struct translate_config config = {
@@ -292,6 +300,7 @@ void serve_begin(struct process *p)
         .selection = select_kind(p->run->options),
         .spot = select_spot,
         .novel = p->run->options->novel,
+        .linger = linger(p->run->options),
         .has_budget = p->run->options->budget.seconds > 0,
         .no_link = p->run->stress.nolink,
         .no_ahead = p->run->stress.noahead,

@@ -7,7 +7,8 @@
  * familiar is new: a quiet path ends before it. When a count is found at 0, the quiet unit is made anew, without the question, and its path
  * goes on through all that is familiar.
  *
- * Behind what is new, one familiar unit is recorded, too: which function was called is known then, and where it returned to.
+ * Behind what is new, some familiar units are recorded, too: which function was called is known then, and where it returned to; and going from one
+ * version to the other takes longer than recording some.
  *
  * A flush forgets units, but not what is familiar, unless it may change with nobody looking; code that goes or changes is new when it comes back. */
 #include "translate/state.h"

@@ -57,6 +57,7 @@ struct translate_config {
     enum events_level events;
     enum selection selection;
     u32 novel; /* SELECT_places: how often selected code is recorded, at most UINT8_MAX; 0: always */
+    u32 linger; /* how many familiar units are recorded behind a new one */
     bool has_budget; /* threads may be silenced within a function that is recorded: quiet units note its return, too */
     /* What is at pc, enum spot; asked unless all is selected. */
     u32 (*spot)(void *ctx, u64 pc);

@@ -72,9 +72,6 @@ bool version_asks(const struct builder *b)
     return b->quiet && b->count && !b->is_familiar;
 }
 
-/* How many familiar units are recorded behind new ones. */
-enum { LINGER = 1 };
-
 /* -- Heads ------------------------------------------------------------------------------------- */
 
 static void emit_gs_store_imm(struct emit *e, u32 value, u32 off)
@@ -169,17 +166,20 @@ static void emit_count(struct builder *b)
     struct emit *e = b->e;
     const u8 store[] = {0x88, 0x0d};            /* mov [rip + ..], cl */
     const u8 load[] = {0x65, 0x8b, 0x0c, 0x25}; /* mov ecx, gs:[T_LINGER] */
+    const u8 put[] = {0x65, 0x89, 0x0c, 0x25};  /* mov gs:[T_LINGER], ecx */
     emit_gs_store(e, RCX, T_SPILL0);
     u8 *familiar = emit_if_familiar(b);
     emit_lea(e, RCX, RCX, -1);
     emit_on_count(b, store, sizeof store);
-    emit_gs_store_imm(e, LINGER, T_LINGER);
+    emit_gs_store_imm(e, b->t->config.linger, T_LINGER);
     u8 *is_new = emit_over(e);
     fill_short(e, familiar);
     emit_bytes(e, load, sizeof load);
     emit_32(e, T_LINGER);
     u8 *leaves = emit_jrcxz(e);
-    emit_gs_store_imm(e, LINGER - 1, T_LINGER);
+    emit_lea(e, RCX, RCX, -1);
+    emit_bytes(e, put, sizeof put);
+    emit_32(e, T_LINGER);
     u8 *lingers = emit_over(e);
     fill_short(e, leaves);
     emit_gs_load(e, RCX, T_SPILL0);
