@@ -178,6 +178,8 @@ def accesses(r, value, partial, behind):
         return value[slot + i * width // 8] >> i * width % 8 * 8 & 256**width - 1
 
     def data(v, i):
+        if r.op == 3 and r.width and (partial or (x - y) % 256**wide * size >= 64 or way < 0):
+            v = 255
         whole = behind if v > 240 else sum(value[v - 1 + k] << 64 * k for k in range(((i + 1) * size + 7) // 8))
         return "?" if v == 255 else f"{whole >> 8 * size * i & 256**size - 1:0{2 * size}x}"
 
@@ -196,7 +198,7 @@ def accesses(r, value, partial, behind):
            5: lambda: [ea + k * size for k in range(len(on))],
            6: lambda: [ea] if on else [],
            8: lambda: [a + r.disp + (signed(lane(r.y, i, r.width), r.width) << r.shift) for i in on]}
-    for e, i in zip(eas.get(op, lambda: [ea])(), on if op in (4, 5, 8) else itertools.repeat(0)):
+    for e, i in zip(eas.get(op, lambda: [ea])(), on if op in (4, 5, 8) else itertools.count(0, r.width if op == 3 else 0)):
         address = value[r.seg] + e % 256**wide & M64
         yield "LSM"[r.kind], address // size * size if r.op == 13 else address, size, [data(v, i) for v in (r.before, r.after) if v]
 
