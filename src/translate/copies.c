@@ -3,7 +3,7 @@
  *
  * Where an instruction only moves data, the register that it comes from or goes to is stored, which is right whatever other threads do
  * meanwhile. Everything else is copied from memory: what is read before the instruction, what is written behind it, from the
- * address as it was before. Nothing but moves: the flags are not touched. A copy reads what the instruction itself is about to
+ * address as it was before. The flags are not touched. A copy reads what the instruction itself is about to
  * read, or has written, so it faults where the instruction would have, and as this instruction. Forms whose masks may leave out memory that
  * is not there are never copied from memory. */
 #include "translate/state.h"
