@@ -42,6 +42,17 @@ static u32 place_in_value(const struct events *e, u32 i, u32 j, const struct ref
     return decode_element(r, slots, n) * r->size;
 }
 
+/* The number of an access of a rep instruction, if its data was kept: if all of it has room, runs upwards, and no fault has ended it. */
+static bool rep_iteration(const struct events *e, u32 i, u32 j, const struct ref *r, const u8 *slots, u32 *number)
+{
+    u64 before = carried_term(NULL, slots, r->x), after = r->y == TERM_NONE ? 0 : carried_term(NULL, slots, r->y);
+    u64 end = carried_term(NULL, slots, r->z), n = before - after, at = e->batch->addr[j];
+    if (e->batch->exit[i] == RECORD_partial || n >= REP_DATA / r->size || at >= end)
+        return false;
+    *number = (u32)(n - (end - at) / r->size);
+    return *number < n;
+}
+
 static void find(const struct events *e, u32 i, u32 j, u8 value, const struct ref *r, struct contents *out)
 {
     *out = (struct contents){.size = r->size};
@@ -54,7 +65,10 @@ static void find(const struct events *e, u32 i, u32 j, u8 value, const struct re
         out->bytes = out->own;
     } else if (value_is_kept(value)) {
         const u8 *slots = slots_of(e, i);
-        out->bytes = slots + 8 * (size_t)(value - 1) + place_in_value(e, i, j, r, slots);
+        u32 number = 0;
+        if (r->op == REF_REP && r->width && !rep_iteration(e, i, j, r, slots, &number))
+            out->state = CONTENTS_unknown;
+        out->bytes = slots + 8 * (size_t)(value - 1) + place_in_value(e, i, j, r, slots) + number * r->size;
     }
 }
 

@@ -3,12 +3,12 @@
  *
  * Where an instruction only moves data, the register that it comes from or goes to is stored, which is right whatever other threads do
  * meanwhile. Everything else is copied from memory: what is read before the instruction, what is written behind it, from the
- * address as it was before. Nothing but moves: the flags are not touched. A copy reads what the instruction itself is about to
+ * address as it was before. The flags are not touched. A copy reads what the instruction itself is about to
  * read, or has written, so it faults where the instruction would have, and as this instruction. Forms whose masks may leave out memory that
  * is not there are never copied from memory. */
 #include "translate/state.h"
 
-enum { COPY_LIMIT = 512 /* bytes: fxsave */, VECTOR_WORDS = 8 };
+enum { COPY_LIMIT = 512 /* bytes: fxsave */, VECTOR_WORDS = 8, REP_WORDS = REP_DATA / 8 };
 
 /* How a value comes to be known. */
 enum way {
@@ -205,7 +205,7 @@ u32 copies_slots(const struct builder *b, const struct insn *in)
     u32 slots = 0;
     int n = exit_tells_values(b) ? insn_accesses(in, a) : 0;
     for (int k = 0; k < n; k++) {
-        u32 one = is_masked(&a[k]) ? VECTOR_WORDS : a[k].size <= COPY_LIMIT ? words(a[k].size) : 0;
+        u32 one = in->is_rep ? REP_WORDS : is_masked(&a[k]) ? VECTOR_WORDS : a[k].size <= COPY_LIMIT ? words(a[k].size) : 0;
         slots += a[k].kind == REF_MODIFY ? 2 * one : one;
     }
     return slots;
@@ -361,6 +361,159 @@ static bool hold(struct builder *b, const struct insn *in, struct loan *l, u32 r
     return true;
 }
 
+/* -- A few bytes of a rep instruction ------------------------------------------------------------
+ *
+ * Their number is known when it has ended. What movs reads it also writes, each byte once: one copy serves both. No flags, again: jrcxz and
+ * loop decide, shrx and not compute. */
+
+/* How many copies the accesses of a rep instruction need, 0 if none is made. */
+static u32 rep_copies(const struct builder *b, const struct insn *in, const struct access *a, int n)
+{
+    if (!in->is_rep || n == 0 || is_stos(in) || !b->t->has_bmi2)
+        return 0;
+    for (int k = 0; k < n; k++)
+        if (a[k].op != REF_REP || a[k].seg != TERM_NONE || a[k].flags & REF_ADDR32)
+            return 0;
+    return n == 2 && a[1].kind == REF_LOAD ? 2 : 1;
+}
+
+/* The slots, all zero, and the pointers as they are now. */
+static void rep_before(struct builder *b, const struct insn *in, struct loan *l, u32 copies, const struct access *a, int n, struct ref *r, struct copies *c)
+{
+    u8 first = (u8)(b->n_slots + 1), s = loan_take_high(b, in, l);
+    emit_imm(b->e, s, 0);
+    for (u32 i = 0; i < copies * REP_WORDS; i++)
+        slots_register(b, s);
+    loan_return_last(b, l, 1);
+    for (int k = 0; k < n; k++) {
+        u8 *value = a[k].kind == REF_STORE ? &r[k].after : &r[k].before;
+        *value = (u8)(first + (copies == 2 ? (u32)k * REP_WORDS : 0));
+        r[k].width = 1;
+    }
+    c->first = 0;
+    c->s = loan_take_high(b, in, l);
+    emit_move(b->e, c->s, a[copies == 1 ? n - 1 : 0].bit_reg);
+    if (copies == 2) {
+        c->t = loan_take_high(b, in, l);
+        emit_move(b->e, c->t, a[1].bit_reg);
+    }
+}
+
+static ZydisRegister wide(u8 reg)
+{
+    return (ZydisRegister)(ZYDIS_REGISTER_RAX + reg);
+}
+
+/* to := from >> by */
+static void emit_shrx(struct emit *e, u8 to, u8 from, u8 by)
+{
+    ZydisEncoderRequest q = {.mnemonic = ZYDIS_MNEMONIC_SHRX, .operand_count = 3};
+    const u8 reg[] = {to, from, by};
+    for (int i = 0; i < 3; i++) {
+        q.operands[i].type = ZYDIS_OPERAND_TYPE_REGISTER;
+        q.operands[i].reg.value = wide(reg[i]);
+    }
+    emit_request(e, &q);
+}
+
+/* to := a - b; b is spoilt */
+static void emit_difference(struct builder *b, u8 to, u8 x, u8 y)
+{
+    const u8 not[] = {(u8)(0x48 | y >> 3), 0xf7, (u8)(0xd0 | (y & 7))};
+    emit_bytes(b->e, not, sizeof not);
+    struct access sum = {.base = x, .index = y, .disp = 1};
+    slots_effective(b, &sum, to);
+}
+
+/* A short jump whose target is told later: the place of its offset. */
+static u8 *emit_short(struct emit *e, u8 opcode)
+{
+    emit_8(e, opcode);
+    emit_8(e, 0);
+    return e->p - 1;
+}
+
+static void land(struct emit *e, u8 *field)
+{
+    if (!e->full)
+        *field = (u8)(e->p - field - 1);
+}
+
+/* The element before number rcx: from memory at `from`, or to the slots. */
+static void emit_element(struct builder *b, const struct access *a, u8 v, u8 base, s32 disp, bool store)
+{
+    ZydisEncoderRequest q = {.mnemonic = !store && a->size < 4 ? ZYDIS_MNEMONIC_MOVZX : ZYDIS_MNEMONIC_MOV, .operand_count = 2};
+    ZydisEncoderOperand memory = {.type = ZYDIS_OPERAND_TYPE_MEMORY}, reg = {.type = ZYDIS_OPERAND_TYPE_REGISTER};
+    memory.mem.base = wide(base);
+    memory.mem.index = ZYDIS_REGISTER_RCX;
+    memory.mem.scale = (ZyanU8)a->size;
+    memory.mem.displacement = disp - (s32)a->size;
+    memory.mem.size = (ZyanU16)a->size;
+    reg.reg.value = wide(v);
+    if (a->size < 8)
+        reg.reg.value = (ZydisRegister)(ZYDIS_REGISTER_EAX + v);
+    if (store && a->size == 2)
+        reg.reg.value = (ZydisRegister)(ZYDIS_REGISTER_AX + v);
+    if (store && a->size == 1)
+        reg.reg.value = v >= 8 ? (ZydisRegister)(ZYDIS_REGISTER_R8B + v - 8) : ZYDIS_REGISTER_BPL; /* of the high ones */
+    q.operands[!store] = memory;
+    q.operands[store] = reg;
+    emit_request(b->e, &q);
+}
+
+/* Copy what is behind pointer s, unless it is too much, nothing, or was gone through downwards. u, v and rcx are spoilt. */
+static void emit_rep_copy(struct builder *b, const struct access *a, const struct ref *r, u8 value, u8 s, u8 u, u8 v)
+{
+    struct emit *e = b->e;
+    u8 *leave[3];
+    emit_load(e, u, b->pointer, RECORD_SLOTS_AT + 8 * r->x);
+    emit_difference(b, u, u, RCX);
+    emit_imm(e, RCX, (u64)__builtin_ctz(REP_DATA / a->size));
+    emit_shrx(e, RCX, u, RCX);
+    u8 *few = emit_short(e, 0xe3); /* jrcxz */
+    leave[0] = emit_short(e, 0xeb);
+    land(e, few);
+    emit_move(e, v, s);
+    emit_difference(b, v, a->bit_reg, v);
+    emit_imm(e, RCX, 63);
+    emit_shrx(e, RCX, v, RCX);
+    u8 *up = emit_short(e, 0xe3);
+    leave[1] = emit_short(e, 0xeb);
+    land(e, up);
+    emit_move(e, RCX, u);
+    leave[2] = emit_short(e, 0xe3);
+    u8 *again = e->p;
+    emit_element(b, a, v, s, 0, false);
+    emit_element(b, a, v, b->pointer, RECORD_SLOTS_AT + 8 * (s32)(value - 1), true);
+    u8 *loop = emit_short(e, 0xe2);
+    if (!e->full)
+        *loop = (u8)(again - e->p);
+    for (int i = 0; i < 3; i++)
+        land(e, leave[i]);
+}
+
+/* rcx as it is behind the instruction: one that never stops early leaves 0. */
+static void emit_count(struct builder *b, const struct ref *r)
+{
+    if (r->y == TERM_NONE)
+        emit_imm(b->e, RCX, 0);
+    else
+        emit_load(b->e, RCX, b->pointer, RECORD_SLOTS_AT + 8 * r->y);
+}
+
+static void rep_after(struct builder *b, const struct insn *in, struct loan *l, u32 copies, const struct access *a, int n, const struct ref *r, const struct copies *c)
+{
+    int last = n - 1;
+    mark_again(b, l->n);
+    u8 u = loan_take_high(b, in, l), v = loan_take_high(b, in, l);
+    if (copies == 2) {
+        emit_rep_copy(b, &a[0], &r[0], r[0].before, c->s, u, v);
+        emit_count(b, &r[0]);
+    }
+    emit_rep_copy(b, &a[last], &r[last], a[last].kind == REF_STORE ? r[last].after : r[last].before, copies == 2 ? c->t : c->s, u, v);
+    emit_count(b, &r[last]);
+}
+
 /* Is this access at a constant distance from that? */
 static bool is_beside(const struct access *a, const struct access *of)
 {
@@ -377,6 +530,11 @@ void copies_before(struct builder *b, u32 i, struct loan *l, u32 reserved, struc
         return;
     int n = insn_accesses(in, a);
     struct ref *r = &b->ref[b->n_refs - (u32)n];
+    u32 reps = rep_copies(b, in, a, n);
+    if (reps) {
+        rep_before(b, in, l, reps, a, n, r, c);
+        return;
+    }
     copy_reads(b, in, l, a, n, r);
     for (int k = 0; k < n; k++) {
         struct source from = a[k].kind == REF_LOAD ? (struct source){0} : source_of_write(in, &a[k]);
@@ -401,7 +559,7 @@ static void emit_exchanged(struct builder *b, u8 s, u8 from)
     emit_bytes(b->e, cmovz, sizeof cmovz);
 }
 
-void copies_after(struct builder *b, u32 i, const struct copies *c)
+void copies_after(struct builder *b, u32 i, struct loan *l, const struct copies *c)
 {
     const struct insn *in = &b->insn[i];
     struct access a[ACCESS_LIMIT];
@@ -409,6 +567,11 @@ void copies_after(struct builder *b, u32 i, const struct copies *c)
         return;
     int n = insn_accesses(in, a);
     struct ref *r = &b->ref[b->n_refs - (u32)n];
+    u32 reps = rep_copies(b, in, a, n);
+    if (reps) {
+        rep_after(b, in, l, reps, a, n, r, c);
+        return;
+    }
     for (int k = 0; k < n; k++) {
         struct source from = a[k].kind == REF_STORE ? (struct source){0} : source_of_read(in, &a[k]);
         if (from.way == WAY_REGISTER)

@@ -173,7 +173,7 @@ done:
     if (uses_r11 && (in->changes & LIVE_REG(R11)))
         emit_gs_store(b->e, rw.r11_as, T_APP_R11);
     slots_after(b, i);
-    copies_after(b, i, &copies);
+    copies_after(b, i, &loan, &copies);
     loan_return(b, &loan);
     b->r11_in = REG_NONE;
     values_step(&b->values, in);

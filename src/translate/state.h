@@ -319,7 +319,7 @@ struct copies {
 u32 copies_slots(const struct builder *b, const struct insn *in);
 /* Store what an instruction reads and writes: behind slots_before, with room for so many loans more; and behind the instruction. */
 void copies_before(struct builder *b, u32 i, struct loan *l, u32 reserved, struct copies *c);
-void copies_after(struct builder *b, u32 i, const struct copies *c);
+void copies_after(struct builder *b, u32 i, struct loan *l, const struct copies *c);
 /* The same for what an indirect branch or a return has read: it is in r10. */
 void copies_target(struct builder *b, u32 i);
 

@@ -111,6 +111,8 @@ static const char *special_ref_fault(const struct ref *r)
     if (lacks_slot(r))
         return "a reference lacks a slot";
     switch (r->op) {
+    case REF_REP:
+        return r->width > 1 || (r->width && !element_width(r->size)) ? "a reference has impossible elements" : NULL;
     case REF_BIT:
     case REF_LINE:
         return r->size & (r->size - 1) ? "a reference's cell is not a power of two" : NULL;
@@ -133,6 +135,8 @@ static bool size_is_dynamic(const struct ref *r)
 
 u32 unit_value_size(const struct ref *r)
 {
+    if (r->op == REF_REP)
+        return r->width ? REP_DATA : r->size;
     return r->op >= REF_MASK_K && r->op <= REF_INDEX_V && r->op != REF_ANY_K ? r->count * r->size : r->size;
 }
 

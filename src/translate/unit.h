@@ -57,6 +57,10 @@ enum {
     VALUE_UNKNOWN = 255, /* they could not be recorded */
 };
 
+/* The data of a rep instruction's accesses, if `width` is 1: one after the other, as long as all of them have fewer bytes than this. If it is 0, all
+ * accesses have the same data. */
+enum { REP_DATA = 64 };
+
 struct ref {
     s64 disp;
     u32 size;

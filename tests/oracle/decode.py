@@ -117,8 +117,7 @@ def append(table, b):
 
 def ids(n, runs, codes):
     """(11) Yield n ids."""
-    p1 = p2 = p3 = 0
-    follow, ways = defaultdict(int), defaultdict(list)
+    p1, p2, p3, follow, ways = 0, 0, 0, defaultdict(int), defaultdict(list)
     for run in runs:
         for foreseen in itertools.chain(itertools.repeat(True, run), [False]):
             if not n:
@@ -178,6 +177,7 @@ def accesses(r, value, partial, behind):
         return value[slot + i * width // 8] >> i * width % 8 * 8 & 256**width - 1
 
     def data(v, i):
+        v = 255 if r.op == 3 and r.width and (partial or (x - y) % 256**wide * size >= 64 or way < 0) else v
         whole = behind if v > 240 else sum(value[v - 1 + k] << 64 * k for k in range(((i + 1) * size + 7) // 8))
         return "?" if v == 255 else f"{whole >> 8 * size * i & 256**size - 1:0{2 * size}x}"
 
@@ -195,7 +195,7 @@ def accesses(r, value, partial, behind):
            5: lambda: [ea + k * size for k in range(len(on))],
            6: lambda: [ea] if on else [],
            8: lambda: [a + r.disp + (signed(lane(r.y, i, r.width), r.width) << r.shift) for i in on]}
-    for e, i in zip(eas.get(op, lambda: [ea])(), on if op in (4, 5, 8) else itertools.repeat(0)):
+    for e, i in zip(eas.get(op, lambda: [ea])(), on if op in (4, 5, 8) else itertools.count(0, r.width if op == 3 else 0)):
         address = value[r.seg] + e % 256**wide & M64
         yield "LSM"[r.kind], address // size * size if r.op == 13 else address, size, [data(v, i) for v in (r.before, r.after) if v]
 

@@ -147,6 +147,9 @@ static void a_value_in_a_slot_is_sound(void)
 
 static void values(void)
 {
+    FAULT(t.refs.v[1].width = 2, "impossible elements"); /* a rep */
+    FAULT((t.refs.v[1].width = 1, t.refs.v[1].size = 3), "impossible elements");
+    FAULT((t.refs.v[1].width = 1, t.refs.v[1].before = 1), "fewer slots"); /* it has less than eight */
     FAULT(LOAD.before = 2, "fewer slots");
     FAULT(LOAD.before = 240, "fewer slots");
     FAULT(LOAD.before = 241, "impossible value");
