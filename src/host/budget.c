@@ -2,7 +2,9 @@
 /* The periods of a time budget. What threads do in them is guest/budget.c. */
 #include "host/process.h"
 
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 static u64 ticks(void)
 {
@@ -66,4 +68,12 @@ u64 budget_wait(const struct run *r)
 {
     u64 passed = ticks() - r->period.began, left = r->period.length - MIN(passed, r->period.length);
     return r->period.rate ? MAX((u64)((double)left / (double)r->period.rate * 1e9), 1000) : 0;
+}
+
+/* The program has other things to do in its time than to wait for a processor, and so has who translates for it. */
+void budget_yield(const struct run *r)
+{
+    enum { NICE = 10 };
+    if (r->options->budget.seconds > 0)
+        setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 }

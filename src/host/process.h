@@ -318,6 +318,8 @@ void budget_tell(const struct run *r, struct control *c);
 void budget_look(struct run *r);
 /* How long until the next look, in nanoseconds; 0: none is needed. */
 u64 budget_wait(const struct run *r);
+/* By a thread that nobody waits for. */
+void budget_yield(const struct run *r);
 
 /* epoch.c: what the translator must know of the program's threads. */
 void epoch_begin(struct process *p);

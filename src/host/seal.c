@@ -83,6 +83,7 @@ static void *seal_main(void *run)
 {
     struct trace_press x = {0};
     struct seal_job j;
+    budget_yield(run);
     while (take_job(run, &j))
         make_chunk(run, &j, &x);
     trace_press_fini(&x);
