@@ -259,6 +259,7 @@ static enum call end_of_thread(struct thread *t)
         signal_mask(mask);
         return CALL_DO;
     }
+    finish_request(t);
     signal_leave(t);
     note_exit(t);
     return CALL_EXIT;

@@ -24,8 +24,7 @@ _Noreturn void leave_for_native(struct thread *t, enum native_reason why)
 
 /* -- Requests ---------------------------------------------------------------------------------- */
 
-/* Ask the host; 0 if it refuses or is gone. */
-u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end)
+static void post(struct thread *t, enum request_kind kind, u64 arg, u64 end)
 {
     struct control *c = control(t);
     t->n_requests++;
@@ -38,17 +37,52 @@ u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end)
     __atomic_fetch_add(&c->bell, 1, __ATOMIC_SEQ_CST);
     if (load_relaxed(&c->host_sleeps))
         futex_wake(&c->bell);
-    for (u32 i = 0; i < c->spin; i++) {
-        if (load_acquire(&t->req_state) == REQ_ANSWERED)
-            return t->answer;
+}
+
+/* Sleep until there is an answer, but not so long that waking up could be too late. */
+static void sleep_for_answer(struct thread *t, u64 left)
+{
+    const struct control *c = control(t);
+    u64 margin = c->tick_rate / 2000;
+    struct seconds limit = {0, 50000000};
+    if (left != NO_DEADLINE && left < c->tick_rate / 20 + margin)
+        limit.nsec = left > margin ? (s64)((left - margin) * 1000000 / (c->tick_rate / 1000)) : 0;
+    if (limit.nsec)
+        kernel(__NR_futex, (u64)(uintptr_t)&t->req_state, FUTEX_WAIT, REQ_POSTED, (u64)(uintptr_t)&limit);
+    else
         pause();
+}
+
+/* Is there an answer? Not if the host is gone, or before this time. */
+static bool await_answer(struct thread *t, u64 until)
+{
+    for (u32 i = 0; load_acquire(&t->req_state) == REQ_POSTED; i++) {
+        u64 left = until;
+        if (until != NO_DEADLINE) {
+            u64 now = time_stamp(t);
+            left = until - MIN(now, until);
+        }
+        if (!left || (i >= control(t)->spin && host_is_gone(t)))
+            return false;
+        if (i < control(t)->spin)
+            pause();
+        else
+            sleep_for_answer(t, left);
     }
-    while (load_acquire(&t->req_state) != REQ_ANSWERED) {
-        if (host_is_gone(t))
-            return 0;
-        futex_wait(&t->req_state, REQ_POSTED);
-    }
-    return t->answer;
+    return true;
+}
+
+void finish_request(struct thread *t)
+{
+    await_answer(t, NO_DEADLINE);
+}
+
+/* Ask the host; 0 if it refuses or is gone. */
+u64 ask_range(struct thread *t, enum request_kind kind, u64 arg, u64 end)
+{
+    finish_request(t);
+    post(t, kind, arg, end);
+    return await_answer(t, NO_DEADLINE) ? t->answer : 0;
 }
 
 u64 ask(struct thread *t, enum request_kind kind, u64 arg)
@@ -192,30 +226,37 @@ static bool changes_version(struct thread *t)
     return changed;
 }
 
-/* Where there is no time left to wait for a translation, the thread goes on quietly. */
-static bool gives_up(struct thread *t)
+/* There is no time left to wait for a translation: go on quietly. */
+static void give_up(struct thread *t)
 {
-    if (budget_affords_request(t))
-        return false;
     budget_give_up(t);
     follow_window(t);
     set_limit(t);
     if (rest_is_due(t))
         rest_begin(t);
     go_on(t);
-    return true;
 }
 
-/* Code that has not been translated. */
+/* Code that has not been translated. The host may be kept from answering in time; who can do without an answer does not wait for one. */
 static void request(struct thread *t, enum request_kind kind, u64 arg)
 {
-    if (gives_up(t))
+    if (!budget_affords_request(t)) {
+        give_up(t);
         return;
+    }
     rest_unless_worth(t);
     u64 began = time_stamp(t);
-    u64 answer = ask(t, kind, arg);
+    bool stopped = budget_waits(t);
+    finish_request(t);
+    post(t, kind, arg, 0);
+    bool is_answered = await_answer(t, control(t)->rests && !t->quiet && !stopped ? t->deadline : NO_DEADLINE);
+    if (stopped)
+        budget_begin(t);
     budget_note_request(t, began);
-    go_to(t, answer);
+    if (is_answered || host_is_gone(t))
+        go_to(t, is_answered ? t->answer : 0);
+    else
+        give_up(t);
 }
 
 void on_exit(struct thread *t)
@@ -375,8 +416,12 @@ void go_on(struct thread *t)
     u64 epoch = load_acquire(&control(t)->epoch);
     const struct index_entry *x = epoch & 1 ? 0 : find(t);
     u32 entry = x ? load_relaxed(&x->entry) : 0;
-    if (!entry) {
+    if (!entry && t->quiet) { /* it may have come here to make a system call: it shall not rest before */
         go_to(t, ask(t, REQ_translate_pc, key(t)));
+        return;
+    }
+    if (!entry) {
+        request(t, REQ_translate_pc, key(t));
         return;
     }
     t->resume = in_cache(t, entry);

@@ -172,6 +172,8 @@ u64 ask(struct thread *t, enum request_kind kind, u64 arg);
 /* The host has opened or closed the window, or the budget is spent, or there is another. True if the thread changed its version:
  * t->resume is of the other one. */
 bool follow_window(struct thread *t);
+/* Nobody waits for the answer to a request any more, but it comes: let it be over. */
+void finish_request(struct thread *t);
 /* Go on at t->pc: t->resume is set, or the instruction there runs natively. */
 void go_on(struct thread *t);
 /* Is it about to go on with a system call that it was stopped in? Our way out makes the kernel forget that call. */

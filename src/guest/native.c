@@ -134,6 +134,7 @@ _Noreturn void signal_go_native(struct thread *t)
         send_again(&t->arrived[__builtin_ctz(t->pending)]);
     mask = (mask & ~RESERVED) | t->blocked;
     rest_forget(t);
+    finish_request(t);
     park(t, mask);
     leave_actions(t);
     put_xstate(t, xstate);
