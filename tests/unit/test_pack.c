@@ -281,7 +281,7 @@ static void impossible_records_are_refused(void)
         {FIRST_EXIT_ID + (u32)table.exits.n, 1, "does not exist"},
         {FIRST_EXIT_ID, n + 1, "another number of slots"},
         {RECORD_syscall, 2, "another number of slots"},
-        {13, 1, "unknown number"},
+        {15, 1, "unknown number"},
     };
     for (u32 i = 0; i < ARRAY_LEN(bad); i++) {
         raw.n = 0;
