@@ -130,6 +130,8 @@ static void leave_if_told(struct thread *t)
 static bool should_be_quiet(const struct thread *t)
 {
     const struct control *c = control(t);
+    if (c->selection == SELECT_all) /* there is nothing else */
+        return false;
     if (!t->armed)
         return true;
     switch (c->selection) {

@@ -51,6 +51,7 @@ void on_fault(struct thread *t)
 
 void on_reenter(struct thread *t)
 {
+    bool has_rested = t->resting;
     rest_end(t);
     if (t->stepping == STEP_DONE || (t->stepping && t->pc != t->target)) {
         put_stepped(t, t->target, t->pc);
@@ -59,7 +60,8 @@ void on_reenter(struct thread *t)
     t->stepping = 0;
     if (t->pending)
         deliver(t);
-    follow_window(t);
+    if (has_rested)
+        follow_window(t);
     set_limit(t);
     go_on(t);
 }

@@ -7,8 +7,29 @@ struct gathering {
     u64 slot[RECORD_stack_slots]; /* so many words, pc, rbp; where each word is, and what; time */
     u32 records;
     u64 stack, code, code_size; /* where these begin; how far it is to the last code */
+    bool is_careful;            /* no fault may happen */
 };
 enum { WORDS_AT = 3, STACK_SCAN = 256 << 10, STACK_RECORDS = 64 };
+
+/* Whoever looks for the end of a stack meets faults. They are fatal where the kernel blocks their signals, too (see take_sent); and the way back from one makes the
+ * kernel forget a call that the thread is to go on with. */
+static bool may_fault(const struct thread *t)
+{
+    const u64 faults = SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_);
+    u64 mask = 0;
+    if (t->blocked & faults)
+        kernel(__NR_rt_sigprocmask, 0, 0, (u64)(uintptr_t)&mask, 8);
+    return !(mask & faults) && !goes_on_with_call(t);
+}
+
+/* Nonzero if it is not there. */
+static u32 read(const struct thread *t, const struct gathering *g, void *to, u64 from, u64 n)
+{
+    u64 here[2] = {(u64)(uintptr_t)to, n}, there[2] = {from, n};
+    if (!g->is_careful)
+        return copy_in(to, from, n);
+    return kernel6(__NR_process_vm_readv, t->pid, (u64)(uintptr_t)here, 1, (u64)(uintptr_t)there, 1, 0) != (s64)n;
+}
 
 /* Is it behind a call? */
 static bool is_return_address(const struct thread *t, const struct gathering *g, u64 word)
@@ -21,7 +42,7 @@ static bool is_return_address(const struct thread *t, const struct gathering *g,
         return false;
     for (u32 i = 0; i < MIN(c->n_code, (u32)CODE_RANGES) && !is_code; i++)
         is_code = word - c->code[i].start < c->code[i].end - c->code[i].start;
-    if (!is_code || copy_in(before, word - 8, sizeof before))
+    if (!is_code || read(t, g, before, word - 8, sizeof before))
         return false;
     bool is_call = before[3] == 0xe8;
     for (u32 i = 0; i < sizeof indirect; i++)
@@ -35,8 +56,8 @@ static bool is_of_use(const struct thread *t, const struct gathering *g, u64 wor
     u64 next;
     if (word - g->stack >= STACK_SCAN)
         return is_return_address(t, g, word);
-    return (!copy_in(&next, word + 8, 8) && is_return_address(t, g, next)) ||
-           (!copy_in(&next, word - 8, 8) && is_return_address(t, g, next));
+    return (!read(t, g, &next, word + 8, 8) && is_return_address(t, g, next)) ||
+           (!read(t, g, &next, word - 8, 8) && is_return_address(t, g, next));
 }
 
 static void put_gathered(struct thread *t, struct gathering *g)
@@ -86,26 +107,17 @@ static void find_code(const struct control *c, struct gathering *g)
     g->code_size = end - MIN(g->code, end);
 }
 
-/* Whoever looks for the end of a stack meets faults. They are fatal where the kernel blocks their signals, too: see take_sent. */
-static bool may_fault(const struct thread *t)
-{
-    const u64 faults = SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_);
-    u64 mask = 0;
-    if (t->blocked & faults)
-        kernel(__NR_rt_sigprocmask, 0, 0, (u64)(uintptr_t)&mask, 8);
-    return !(mask & faults);
-}
-
 /* As much as there is room for before the gate. */
 void put_stack(struct thread *t)
 {
     enum { STEP = 512 };
     struct gathering g = {.slot = {0, t->pc, t->regs[RBP]}, .stack = t->regs[RSP], .code = ~0ull};
     u64 word[STEP / 8];
+    g.is_careful = !may_fault(t);
     find_code(control(t), &g);
-    for (u64 at = g.stack, end = at + (may_fault(t) ? STACK_SCAN : 0), n; at < end && has_room(t, &g); at += n) {
+    for (u64 at = g.stack, n; at - g.stack < STACK_SCAN && has_room(t, &g); at += n) {
         n = STEP - (at & (STEP - 8)); /* pages are there as a whole */
-        if (copy_in(word, at, n))
+        if (read(t, &g, word, at, n))
             break;
         gather(t, &g, at, word, (u32)n / 8);
     }
