@@ -285,8 +285,10 @@ enum call before_syscall(struct thread *t)
     case __NR_seccomp:
         return seccomp_before(t) ? CALL_DONE : CALL_DO;
     case __NR_ptrace:
-        if (!t->regs[RDI]) /* PTRACE_TRACEME: its tracer shall not see signals of ours */
+        if (!t->regs[RDI]) { /* PTRACE_TRACEME: its tracer shall not see signals of ours */
+            store_relaxed(&control(t)->is_watched, 1);
             store_relaxed(&control(t)->rests, 0);
+        }
         return CALL_DO;
     case __NR_prctl:
         return before_prctl(t) ? CALL_DONE : CALL_DO;

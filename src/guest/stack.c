@@ -11,15 +11,15 @@ struct gathering {
 };
 enum { WORDS_AT = 3, STACK_SCAN = 256 << 10, STACK_RECORDS = 64 };
 
-/* Whoever looks for the end of a stack meets faults. They are fatal where the kernel blocks their signals, too (see take_sent); and the way back from one makes the
- * kernel forget a call that the thread is to go on with. */
+/* Whoever looks for the end of a stack meets faults. They are fatal where the kernel blocks their signals, too (see take_sent); the way back from one makes the
+ * kernel forget a call that the thread is to go on with; and whoever traces the program would see them. */
 static bool may_fault(const struct thread *t)
 {
     const u64 faults = SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_);
     u64 mask = 0;
     if (t->blocked & faults)
         kernel(__NR_rt_sigprocmask, 0, 0, (u64)(uintptr_t)&mask, 8);
-    return !(mask & faults) && !goes_on_with_call(t);
+    return !(mask & faults) && !goes_on_with_call(t) && !load_relaxed(&control(t)->is_watched);
 }
 
 /* Nonzero if it is not there. */

@@ -255,6 +255,7 @@ struct control {
     u32 policy;    /* enum policy, of the budget */
     u32 shares_budget; /* one budget for all threads */
     u32 period;    /* counts them */
+    u32 is_watched; /* the program is traced by its parent */
     u32 rests;     /* threads that only the host can make record may run the program's own code until then */
     u32 is_novel;  /* code is recorded while it is new: a budget is not for its translation */
     u64 budget;    /* ticks in a period; 0: there is no budget */
