@@ -386,7 +386,9 @@ static u8 departures(u64 at)
             found |= c == ZYDIS_CATEGORY_RET ? TO_RETURN : TO_JUMP;
             break;
         }
-        if (p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && direct)
+        /* A loop back to data that is copied goes on no longer than its count says. */
+        bool is_counted = p.z.mnemonic == ZYDIS_MNEMONIC_LOOP && p.op[0].imm.value.s < 0;
+        if (p.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && direct && !is_counted)
             found |= departures(here + p.z.length + (u64)p.op[0].imm.value.s);
         if (c == ZYDIS_CATEGORY_UNCOND_BR || c == ZYDIS_CATEGORY_CALL)
             break;
