@@ -171,10 +171,13 @@ def each_policy_keeps_the_output_and_the_budget():
     whole = info(recorded("whole", program=program)[0])["instructions"]
     for policy in POLICIES:
         for scope in ("thread", "process"):
-            trace, said = recorded("policy", ASKED, f"--budget-policy={policy}", f"--budget-scope={scope}", program=program)
-            require(said == native, f"{policy}, {scope}: the program prints {said}")
-            require_pauses(trace, f"{policy}, {scope}")
-            found = info(trace)["instructions"]
+            for _ in range(4 if scope == "process" else 1):  # on a busy machine each period may be over before a thread is woken
+                trace, said = recorded("policy", ASKED, f"--budget-policy={policy}", f"--budget-scope={scope}", program=program)
+                require(said == native, f"{policy}, {scope}: the program prints {said}")
+                require_pauses(trace, f"{policy}, {scope}")
+                found = info(trace)["instructions"]
+                if found:
+                    break
             require(0 < found < whole, f"{policy}, {scope}: {found} instructions are recorded, {whole} without a budget")
 
 
