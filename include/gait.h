@@ -60,7 +60,7 @@ enum gait_mark_kind {
     GAIT_MARK_RESUMED,   /* rsp, fs base, gs base, time stamp or 0: what came before was not selected */
     GAIT_MARK_ENTERED,   /* the same; a selected function begins */
     GAIT_MARK_MARK,      /* number, time stamp: the program has passed a gait_mark() */
-    GAIT_MARK_PAUSED,    /* ticks used, ticks too many, ticks in a second, time stamp: of a budget for this period */
+    GAIT_MARK_PAUSED,    /* ticks used, these less the budget (below 0: not all of it), ticks in a second, time stamp */
 };
 struct gait_mark {
     uint32_t kind, run;

@@ -4,7 +4,6 @@
 #include "image/unwind.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DEEPEST = 4096 };
 
@@ -15,48 +14,22 @@ void callers_init(struct callers *c)
 
 void callers_fini(struct callers *c)
 {
-    for (size_t i = 0; i < c->files.n; i++)
-        if (c->files.v[i].image)
-            image_close(c->files.v[i].image);
-    vec_fini(&c->files);
+    sources_fini(&c->sources);
     vec_fini(&c->modules);
     vec_fini(&c->list);
 }
 
-/* -- Files -------------------------------------------------------------------------------------- */
-
-static u32 file_of(struct callers *c, const struct trace_module *m)
-{
-    for (size_t i = 0; i < c->files.n; i++)
-        if (!strcmp(c->files.v[i].path, m->path) && !strcmp(c->files.v[i].build_id, m->build_id))
-            return (u32)i;
-    vec_push(&c->files, ((struct callers_file){.path = m->path, .build_id = m->build_id}));
-    return (u32)c->files.n - 1;
-}
-
-/* Take in the modules that have come since the last time. */
+/* Take in the modules that have come since the last time. They are of one process. */
 static void look_at_modules(struct callers *c)
 {
     struct trace_module m[16];
     for (size_t n; c->mapped && (n = c->mapped->read(c->mapped->ctx, c->modules.n, m, ARRAY_LEN(m)));)
-        for (size_t i = 0; i < n; i++)
-            vec_push(&c->modules, ((struct callers_module){m[i].start, m[i].end, m[i].offset, file_of(c, &m[i])}));
-}
-
-static const struct callers_module *module_at(const struct callers *c, u64 pc)
-{
-    for (size_t i = c->modules.n; i-- > 0;)
-        if (pc - c->modules.v[i].start < c->modules.v[i].end - c->modules.v[i].start)
-            return &c->modules.v[i];
-    return NULL;
-}
-
-static struct image *image_of(struct callers *c, const struct callers_module *m)
-{
-    struct callers_file *f = &c->files.v[m->file];
-    if (!f->image)
-        f->image = image_open(f->path, f->build_id);
-    return f->image;
+        for (size_t i = 0; i < n; i++) {
+            m[i].process = 0;
+            vec_push(&c->modules, m[i]);
+        }
+    c->sources.modules = c->modules.v;
+    c->sources.n_modules = c->modules.n;
 }
 
 /* -- Frames ------------------------------------------------------------------------------------- */
@@ -80,12 +53,10 @@ static bool read_copy(void *copy, u64 address, u64 *value)
 /* A return address is behind the call: its instruction is what the caller is at. Where the function begins that is left. */
 static bool step(struct callers *c, struct stack_copy *s, struct unwound *x, bool is_caller, u64 *beginning)
 {
-    u64 pc = x->pc - is_caller, way = 0;
-    const struct callers_module *m = module_at(c, pc);
-    if (!m)
+    u64 pc = x->pc - is_caller, way = 0, offset, rsp = x->reg[UNWIND_RSP];
+    struct image *image = sources_image(&c->sources, 0, pc, &offset);
+    if (!image)
         return false;
-    struct image *image = image_of(c, m);
-    u64 offset = pc - m->start + m->offset, rsp = x->reg[UNWIND_RSP];
     if (image_unwind(image, offset, x, read_copy, s)) {
         image_way_in(image, offset, &way);
     } else if (!is_caller && read_copy(s, rsp, &x->pc)) { /* written in assembly, perhaps: as if it had used no stack */

@@ -3,9 +3,8 @@
 #ifndef CALLERS_H
 #define CALLERS_H
 
+#include "analyze/sources.h"
 #include "base/vec.h"
-#include "decode/trace.h"
-#include "image/image.h"
 
 struct stack_word {
     u64 at, value;
@@ -22,20 +21,10 @@ struct caller {
     u64 slot; /* of its return address */
 };
 
-struct callers_module {
-    u64 start, end, offset;
-    u32 file;
-};
-
-struct callers_file {
-    const char *path, *build_id;
-    struct image *image; /* NULL: not opened yet */
-};
-
 struct callers {
     const struct trace_mapped *mapped;
-    VEC(struct callers_module) modules; /* in the order of time: as many as were read */
-    VEC(struct callers_file) files;
+    VEC(struct trace_module) modules; /* as many as were read, in the order of time */
+    struct sources sources;           /* of these */
     VEC(struct caller) list; /* the innermost first */
     bool is_whole;           /* up to a function that nobody called */
 };

@@ -40,15 +40,24 @@ static const struct trace_module *module_at(const struct sources *p, u32 process
     return NULL;
 }
 
+struct image *sources_image(struct sources *p, u32 process, u64 address, u64 *offset)
+{
+    const struct trace_module *m = module_at(p, process, address);
+    if (!m || m->path[0] != '/') /* others, such as [vdso], are no files */
+        return NULL;
+    *offset = address - m->start + m->offset;
+    return image_of(p, m);
+}
+
 struct source sources_find(struct sources *p, u32 process, u64 address)
 {
     struct source x = {.module = module_at(p, process, address), .offset = address};
     if (!x.module)
         return x;
     x.offset = address - x.module->start + x.module->offset;
-    if (x.module->path[0] != '/') /* others, such as [vdso], are no files */
+    struct image *image = sources_image(p, process, address, &x.offset);
+    if (!image)
         return x;
-    struct image *image = image_of(p, x.module);
     x.at = image_find(image, x.offset);
     u64 way = 0;
     x.has_beginning = !x.at.function && image_way_in(image, x.offset, &way);

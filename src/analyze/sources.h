@@ -31,6 +31,8 @@ void sources_init(struct sources *p, const struct trace_module *modules, size_t 
 /* The place of an address in a process that has a memory of its own. Where modules of different times overlap, the
  * latest is taken. */
 struct source sources_find(struct sources *p, u32 process, u64 address);
+/* The file that this address is in, and where; NULL if it is in none. */
+struct image *sources_image(struct sources *p, u32 process, u64 address, u64 *offset);
 void sources_fini(struct sources *p);
 
 /* The last part of a path. */

@@ -44,11 +44,11 @@ static void sleep_for_answer(struct thread *t, u64 left)
 {
     const struct control *c = control(t);
     u64 margin = c->tick_rate / 2000;
-    struct seconds limit = {0, 50000000};
+    s64 ns = LONGEST_WAIT;
     if (left != NO_DEADLINE && left < c->tick_rate / 20 + margin)
-        limit.nsec = left > margin ? (s64)((left - margin) * 1000000 / (c->tick_rate / 1000)) : 0;
-    if (limit.nsec)
-        kernel(__NR_futex, (u64)(uintptr_t)&t->req_state, FUTEX_WAIT, REQ_POSTED, (u64)(uintptr_t)&limit);
+        ns = left > margin ? (s64)((left - margin) * 1000000 / (c->tick_rate / 1000)) : 0;
+    if (ns)
+        futex_wait_for(&t->req_state, REQ_POSTED, ns);
     else
         pause();
 }

@@ -32,10 +32,16 @@ struct seconds {
     s64 sec, nsec;
 };
 
+#define LONGEST_WAIT 50000000 /* ns: look around 20 times a second, the host may be gone */
+static inline void futex_wait_for(u32 *word, u32 seen, s64 ns)
+{
+    struct seconds limit = {0, ns};
+    kernel(__NR_futex, (u64)(uintptr_t)word, FUTEX_WAIT, seen, (u64)(uintptr_t)&limit);
+}
+
 static inline void futex_wait(u32 *word, u32 seen)
 {
-    struct seconds limit = {0, 50000000}; /* look around 20 times a second: the host may be gone */
-    kernel(__NR_futex, (u64)(uintptr_t)word, FUTEX_WAIT, seen, (u64)(uintptr_t)&limit);
+    futex_wait_for(word, seen, LONGEST_WAIT);
 }
 
 static inline void futex_wake(u32 *word)

@@ -30,21 +30,25 @@ static bool can_rest(const struct thread *t)
            !load_relaxed(&control(t)->leaving);
 }
 
+/* Is there nothing for it to do in the cache? */
+static bool is_idle(const struct thread *t)
+{
+    return control(t)->rests && t->quiet && !t->armed && can_rest(t);
+}
+
 bool rest_is_due(const struct thread *t)
 {
-    return control(t)->rests && t->quiet && !t->armed && !t->stays && can_rest(t);
+    return !t->stays && is_idle(t);
 }
 
 void rest_unless_worth(struct thread *t)
 {
-    u32 stays = t->stays;
-    t->stays = 0;
-    if (!rest_is_due(t))
-        t->stays = (u16)stays;
-    else if (t->credit < PRICE)
+    if (!is_idle(t))
+        return;
+    if (t->credit < PRICE)
         rest_begin(t);
     else
-        t->credit -= PRICE, t->stays = (u16)stays;
+        t->credit -= PRICE;
 }
 
 /* From our own pages system calls are made as ever; from elsewhere while t->traps is 0. */
