@@ -215,10 +215,12 @@ static int by_size(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Some periods together. Late are those that used more than the budget. */
+/* Some periods together. Late are those that used more than the budget. Microseconds. */
 struct sum {
     u64 late;
-    double used, over, median, p99, worst; /* microseconds */
+    double used, over, worst;
+    double median; /* of the late ones */
+    double p99;    /* of all */
 };
 
 /* The least that so many percent are not above. */
@@ -233,14 +235,13 @@ static struct sum sum_of(const struct period *p, size_t n)
     double *over = zeros(n, sizeof *over);
     for (size_t i = 0; i < n; i++) {
         s.used += micros(p[i].used, p[i].rate);
-        s.over += micros(p[i].over, p[i].rate);
-        if (p[i].over)
-            over[s.late++] = micros(p[i].over, p[i].rate);
+        s.over += over[i] = micros(p[i].over, p[i].rate);
+        s.late += p[i].over != 0;
     }
-    qsort(over, s.late, sizeof *over, by_size);
-    s.median = percentile(over, s.late, 50);
-    s.p99 = percentile(over, s.late, 99);
-    s.worst = percentile(over, s.late, 100);
+    qsort(over, n, sizeof *over, by_size);
+    s.median = percentile(over + (n - s.late), s.late, 50);
+    s.p99 = percentile(over, n, 99);
+    s.worst = percentile(over, n, 100);
     free(over);
     return s;
 }
@@ -274,7 +275,7 @@ static void add_total(const struct budget_study *s, struct result *r)
     fact_number(t, "used_us", "microseconds used", sum.used);
     fact_number(t, "over_us", "... more than the budget", sum.over);
     fact_number(t, "over_median_us", "... of a period that did, median", sum.median);
-    fact_number(t, "over_p99_us", "... 99 of 100 are not above", sum.p99);
+    fact_number(t, "over_p99_us", "... 99 of 100 periods are not above", sum.p99);
     fact_number(t, "over_worst_us", "... worst", sum.worst);
     fact_count(t, "insns", "instructions", all.insns);
     fact_count(t, "refs", "references", all.refs);

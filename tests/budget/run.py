@@ -71,7 +71,7 @@ def rank(values, percent):
 
 def overshoot(periods):
     late = [p["over_us"] for p in periods if p["over_us"]]
-    return {"late": len(late), "used_us": sum(p["used_us"] for p in periods), "over_median_us": rank(late, 50), "over_p99_us": rank(late, 99),
+    return {"late": len(late), "used_us": sum(p["used_us"] for p in periods), "over_median_us": rank(late, 50), "over_p99_us": rank([p["over_us"] for p in periods], 99),
             "over_worst_us": max(late, default=0.0)}
 
 
