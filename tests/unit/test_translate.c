@@ -1421,11 +1421,33 @@ static void an_exit_leads_to_its_stub_until_it_is_linked(void)
         /* Forward within a block of code: behind the gate. */
         CHECK(led_to(&b, exit) == cache_of(&b) + p.inner && p.inner != p.entry);
         /* The loop goes back to its gate. */
-        u32 back = unit_at(&b, NEAR + 8)->exit0;
+        const struct unit *loop = unit_at(&b, NEAR + 8);
+        u32 back = loop->exit0 + loop->n_exits - 2;
         CHECK(b.table->exits.v[back].target == NEAR + 8 && led_to(&b, back) == cache_of(&b) + p.entry);
         CHECK_SOUND(&b);
         bench_close(&b);
     }
+}
+
+/* Each round can be left, only the last goes back to the gate. Not where records say which way a round went. */
+CODE(small_loop, "1: add rax, [rdi]; add rdi, 8; cmp rdi, rsi; jne 1b; ret")
+static void a_small_loop_that_stores_nothing_is_laid_out_several_times(void)
+{
+    for (enum events_level level = EVENTS_none; level <= EVENTS_values; level++)
+        for (u32 gates = 0; gates < 2; gates++) {
+            struct bench b;
+            TRANSLATE(&b, small_loop, NEAR, level, .all_gates = gates);
+            const struct unit *u = unit_at(&b, NEAR);
+            const u32 rounds = level == EVENTS_none && !gates ? 8 : 1;
+            CHECK(u->n_insns == 4 * rounds && u->n_exits == rounds + 1);
+            for (u32 k = 0; k < u->n_exits; k++) {
+                bool back = k + 2 == u->n_exits;
+                CHECK(exit_of(&b, u, k)->insns == 4 * MIN(k + 1, rounds) && exit_of(&b, u, k)->target == NEAR + (back ? 0 : 12));
+            }
+            CHECK(led_to(&b, u->exit0 + rounds - 1) == cache_of(&b) + place_of(&b, NEAR).entry);
+            CHECK_SOUND(&b);
+            bench_close(&b);
+        }
 }
 
 /* A line is left by an indirect branch at once, and that arrives at a gate. */
@@ -2224,6 +2246,7 @@ int main(void)
     conditional_branches_keep_their_condition();
     loop_and_jrcxz_go_both_ways();
     an_exit_leads_to_its_stub_until_it_is_linked();
+    a_small_loop_that_stores_nothing_is_laid_out_several_times();
     a_line_is_entered_behind_its_gate();
     every_link_goes_through_a_gate_when_told();
     nothing_is_linked_when_told();
