@@ -205,10 +205,16 @@ static u64 branch_target(const struct piece *p)
     return behind(p) + (u64)p->op[0].imm.value.s;
 }
 
+/* A branch that missed; or the same with rcx in r10. */
+static bool is_miss(const struct guest_points *g, u64 at)
+{
+    return at == g->indirect || at == g->landing || at == g->indirect - MISS_MOVE || at == g->landing - MISS_MOVE;
+}
+
 static bool is_guest_point(const struct bench *b, u64 at)
 {
     const struct guest_points *g = &b->config.guest;
-    return at == g->exit || at == g->gate || at == g->state || at == g->indirect || at == g->landing ||
+    return at == g->exit || at == g->gate || at == g->state || is_miss(g, at) ||
            at == g->syscall;
 }
 
@@ -220,11 +226,13 @@ static void view_fault(struct view *v, u64 at, const char *what)
     }
 }
 
-/* The constant of a move to r10 may hide the way out of a door: 8 bytes, two instructions or one. See emit_leave_unless_one. */
+/* The operand of a nop may hide the way out of a door: a jump. See emit_leave_unless_one. */
 static u32 own_bytes(const struct piece *p)
 {
-    bool hides = p->z.mnemonic == ZYDIS_MNEMONIC_MOV && p->z.length == 10 && p->op[0].reg.value == ZYDIS_REGISTER_R10;
-    return hides ? 2 : p->z.length;
+    enum { NOP_OPCODE = 3, JMP = 0xe9 };
+    bool hides = p->z.mnemonic == ZYDIS_MNEMONIC_NOP && p->z.raw.sib.offset == NOP_OPCODE && p->z.length == NOP_OPCODE + 5 &&
+                 (p->z.raw.sib.scale << 6 | p->z.raw.sib.index << 3 | p->z.raw.sib.base) == JMP;
+    return hides ? NOP_OPCODE : p->z.length;
 }
 
 /* Mark the bytes of one instruction: 1 its first, 2 the others. */
@@ -1623,7 +1631,7 @@ static u32 check_ways(const struct bench *b, struct way w, int depth)
             return n + 1;
         }
         CHECK(note_record(&w, &p));
-        bool over = direct && (branch_target(&p) == b->config.guest.gate || branch_target(&p) == b->config.guest.indirect);
+        bool over = direct && (branch_target(&p) == b->config.guest.gate || is_miss(&b->config.guest, branch_target(&p)));
         if (over)
             return n;
         if (direct && in_cache(b, branch_target(&p))) {
