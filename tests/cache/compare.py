@@ -26,6 +26,14 @@ SHAPES = [
     ((4096, 8, 32), (8192, 8, 128), (12 * 32 * 64, 12, 32)),
     ((49152, 12, 64), (16384, 4, 16), (196608, 3, 64)),
 ]
+# First levels of 8 ways and more, which touches that are certain to hit are left out for: one set, sets that are no power of two, lines that are shorter than references.
+EIGHT_WAYS = [
+    ((512, 8, 64), (1024, 8, 64), (4096, 16, 64)),
+    ((2048, 8, 16), (2048, 8, 32), (8192, 8, 64)),
+    ((8192, 16, 64), (4096, 16, 64), (5 * 8 * 64, 8, 64)),
+    ((3 * 8 * 64, 8, 64), (5 * 9 * 16, 9, 16), (65536, 8, 64)),
+    ((4096, 8, 64), (4096, 8, 64), (16384, 8, 64)),
+]
 L1 = "L1I size=1K ways=2\nL1D size=2K ways=4 {}\n"
 
 
