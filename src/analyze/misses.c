@@ -120,6 +120,7 @@ static int begin_why(struct misses *m, struct err *e)
     return 0;
 }
 
+/* Making touches takes longer than taking them, and dealing them to parts takes time, too: two workers share a part. */
 static int misses_begin(void *misses, u32 workers, struct err *e)
 {
     struct misses *m = misses;
@@ -134,7 +135,7 @@ static int misses_begin(void *misses, u32 workers, struct err *e)
     if (misses_columns(m, e) || (m->asks_why && begin_why(m, e)))
         return -1;
     m->tlbs_apart = m->shape.n_tlbs && workers > 1;
-    m->parts = m->asks_why ? 1 : shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
+    m->parts = m->asks_why ? 1 : shape_parts(&m->shape, (workers - m->tlbs_apart + 1) / 2);
     hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing, m->asks_why ? &m->why : NULL);
     tlbs_init(&m->tlbs, &m->shape);
     m->lent = zeros(m->parts, sizeof *m->lent);

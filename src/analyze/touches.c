@@ -12,8 +12,8 @@ enum { NO_LINE = -1 };
 /* Lines of the same set are in the same place of the filter; without a power of two, all are. */
 static void filter_init(struct touch_filter *f, struct touch_rule r)
 {
-    f->mask = r.sets & (r.sets - 1) ? 0 : MIN(r.sets, (u64)FILTER_LIMIT) - 1;
-    f->log2 = (u32)__builtin_ctz(r.line);
+    f->places.mask = r.sets & (r.sets - 1) ? 0 : MIN(r.sets, (u64)FILTER_LIMIT) - 1;
+    f->places.log2 = (u32)__builtin_ctz(r.line);
     f->every[0] = r.every;
     f->every[1] = r.every || r.every_write;
     f->writes = r.writes;
@@ -22,7 +22,7 @@ static void filter_init(struct touch_filter *f, struct touch_rule r)
 
 static void filter_forget(struct touch_filter *f)
 {
-    memset(f->line, NO_LINE, (f->mask + 1) * sizeof f->line[0]);
+    memset(f->line, NO_LINE, (f->places.mask + 1) * sizeof f->line[0]);
 }
 
 void touch_maker_init(struct touch_maker *m, const struct unit_table *table, struct touch_rule code, struct touch_rule data)
@@ -30,6 +30,7 @@ void touch_maker_init(struct touch_maker *m, const struct unit_table *table, str
     *m = (struct touch_maker){.table = table};
     code.writes = code.every_write = false;
     filter_init(&m->code, code);
+    filter_init(&m->own, code);
     filter_init(&m->data, data);
     if (m->code.kind == FILTER_any) /* as run_script has it */
         m->data.kind = FILTER_any;
@@ -43,8 +44,14 @@ void touch_maker_fini(struct touch_maker *m)
     vec_fini(&m->refs);
 }
 
-void touch_maker_counts(const struct touch_maker *m, u64 *insns, u64 *refs)
+void touch_maker_counts(struct touch_maker *m, u64 *insns, u64 *refs)
 {
+    if (m->scripts.n)
+        vec_reach(&m->passes.exits, m->scripts.n - 1);
+    for (size_t k = 0; k < m->scripts.n; k++) {
+        m->passes.exits.v[k] += m->scripts.v[k].passed;
+        m->scripts.v[k].passed = 0;
+    }
     passes_insns(&m->passes, m->table, insns);
     passes_refs(&m->passes, m->table, refs);
     for (size_t j = 0; j < m->refs.n && j < m->table->refs.n; j++)
@@ -80,13 +87,33 @@ void touches_open(struct touches *t, struct touch_maker *m)
 
 /* -- Scripts ------------------------------------------------------------------------------------ */
 
-static void script_insn(struct touch_maker *m, u32 id, u64 *line)
+#define INLINE static inline __attribute__((always_inline))
+
+/* Whether a touch of the line stays. */
+INLINE bool touch_line(struct touch_filter *f, u64 mask, u64 line, u32 writes, enum filter_kind kind)
 {
+    u64 *latest = &f->line[line & mask], it = line << 1 | writes;
+    if (kind == FILTER_lines) {
+        bool differs = *latest != line;
+        *latest = line;
+        return differs;
+    }
+    bool stays = *latest - it > 1 || (kind == FILTER_any && f->every[writes]);
+    *latest = stays ? it : *latest;
+    return stays;
+}
+
+/* Of code, a record's touches are known, but for what was the latest line of each set before it: so those that the record itself makes needless are left out here. */
+static void script_insn(struct touch_maker *m, u32 id)
+{
+    struct touch_filter *f = &m->own;
     const struct unit_insn *in = &m->table->insns.v[id];
-    u64 first = in->pc >> m->code.log2, last = (in->pc + in->len - 1) >> m->code.log2;
-    if (first != *line || last != *line || m->code.every[0])
+    u64 line = in->pc >> f->places.log2, last = (in->pc + in->len - 1) >> f->places.log2;
+    bool stays = touch_line(f, f->places.mask, line, 0, FILTER_lines);
+    while (line < last)
+        stays |= touch_line(f, f->places.mask, ++line, 0, FILTER_lines);
+    if (stays || f->every[0])
         vec_push(&m->steps, ((struct touch_step){in->pc, id | TOUCH_CODE, in->len}));
-    *line = last;
 }
 
 /* The size of a reference, and what it does. */
@@ -101,11 +128,11 @@ static void write_script(struct touch_maker *m, struct touch_script *s, const st
 {
     const struct unit *u = &m->table->units.v[x->unit];
     const struct ref *r = &m->table->refs.v[u->ref0];
-    u64 line = (u64)NO_LINE;
     u32 j = 0;
+    filter_forget(&m->own);
     *s = (struct touch_script){.first = (u32)m->steps.n, .known = true, .plain = true};
     for (u32 i = 0; i < x->insns; i++) {
-        script_insn(m, u->insn0 + i, &line);
+        script_insn(m, u->insn0 + i);
         for (; j < x->refs && r[j].insn == i; j++) {
             s->plain &= ref_is_made_once(&r[j]);
             vec_push(&m->steps,
@@ -115,7 +142,7 @@ static void write_script(struct touch_maker *m, struct touch_script *s, const st
     s->n = (u32)m->steps.n - s->first;
 }
 
-static const struct touch_script *script_of(struct touch_maker *m, u32 exit)
+static struct touch_script *script_of(struct touch_maker *m, u32 exit)
 {
     vec_reach(&m->scripts, exit);
     struct touch_script *s = &m->scripts.v[exit];
@@ -126,33 +153,18 @@ static const struct touch_script *script_of(struct touch_maker *m, u32 exit)
 
 /* -- Records ------------------------------------------------------------------------------------ */
 
-#define INLINE static inline __attribute__((always_inline))
-
-/* Whether a touch of the line stays. */
-INLINE bool touch_line(struct touch_filter *f, u64 line, u32 writes, enum filter_kind kind)
-{
-    u64 *latest = &f->line[line & f->mask], it = line << 1 | writes;
-    if (kind == FILTER_lines) {
-        bool differs = *latest != line;
-        *latest = line;
-        return differs;
-    }
-    bool stays = *latest - it > 1 || (kind == FILTER_any && f->every[writes]);
-    *latest = stays ? it : *latest;
-    return stays;
-}
-
-/* Each is written, and stays if it comes to another line: a branch would often be mispredicted. */
-INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f,
+/* Each is written, and stays if it comes to another line: a branch would often be mispredicted. The filter's places are a copy,
+ * which no store changes, as the compiler can see. */
+INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f, struct touch_places p,
                            enum filter_kind kind)
 {
     const u32 size = kind == FILTER_lines ? t.size : t.size & TOUCH_SIZE;
     const u32 writes = kind == FILTER_lines ? 0 : t.size / TOUCH_WRITE;
-    u64 line = t.address >> f->log2, last = (t.address + size - 1) >> f->log2;
-    bool stays = touch_line(f, line, writes, kind);
+    u64 line = t.address >> p.log2, last = (t.address + size - 1) >> p.log2;
+    bool stays = touch_line(f, p.mask, line, writes, kind);
     while (__builtin_expect(
         line < last, 0)) /* an address from a file may wrap around: then there is no other line */
-        stays |= touch_line(f, ++line, writes, kind);
+        stays |= touch_line(f, p.mask, ++line, writes, kind);
     *to = t;
     return to + stays;
 }
@@ -162,13 +174,14 @@ INLINE void run_script_as(struct touches *t, const struct touch_script *s, const
                           enum filter_kind code, enum filter_kind data)
 {
     struct touch_maker *m = t->maker;
+    const struct touch_places c = m->code.places, d = m->data.places;
     const struct touch_step *step = m->steps.v + s->first, *end = step + s->n;
     struct touch *to = vec_grow(&t->list, s->n);
     for (; step < end; step++)
         if (step->pc)
-            to = touch(to, (struct touch){step->pc, step->id, step->size}, &m->code, code);
+            to = touch(to, (struct touch){step->pc, step->id, step->size}, &m->code, c, code);
         else
-            to = touch(to, (struct touch){*address++, step->id, step->size}, &m->data, data);
+            to = touch(to, (struct touch){*address++, step->id, step->size}, &m->data, d, data);
     t->list.n = (size_t)(to - t->list.v);
 }
 
@@ -183,12 +196,12 @@ static void time_script(struct touches *t, const struct touch_script *s, u32 ins
 
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
-    const enum filter_kind code = t->maker->code.kind, data = t->maker->data.kind;
-    if (code == FILTER_lines && data == FILTER_lines)
+    const struct touch_filter *c = &t->maker->code, *d = &t->maker->data;
+    if (c->kind == FILTER_lines && d->kind == FILTER_lines)
         run_script_as(t, s, address, FILTER_lines, FILTER_lines);
-    else if (code == FILTER_lines && data == FILTER_writes)
+    else if (c->kind == FILTER_lines && d->kind == FILTER_writes)
         run_script_as(t, s, address, FILTER_lines, FILTER_writes);
-    else if (code == FILTER_lines)
+    else if (c->kind == FILTER_lines)
         run_script_as(t, s, address, FILTER_lines, FILTER_any);
     else
         run_script_as(t, s, address, FILTER_any, FILTER_any);
@@ -198,11 +211,11 @@ static inline void touch_one(struct touches *t, struct touch x, struct touch_fil
 {
     struct touch *to = vec_grow(&t->list, 1), *end;
     if (f->kind == FILTER_lines)
-        end = touch(to, x, f, FILTER_lines);
+        end = touch(to, x, f, f->places, FILTER_lines);
     else if (f->kind == FILTER_writes)
-        end = touch(to, x, f, FILTER_writes);
+        end = touch(to, x, f, f->places, FILTER_writes);
     else
-        end = touch(to, x, f, FILTER_any);
+        end = touch(to, x, f, f->places, FILTER_any);
     t->list.n = (size_t)(end - t->list.v);
 }
 
@@ -252,14 +265,13 @@ static bool add_plain(struct touches *t, const struct batch *b, u32 i)
 {
     struct touch_maker *m = t->maker;
     u32 id = b->exit[i];
-    const struct touch_script *s = id >= FIRST_EXIT_ID ? script_of(m, id - FIRST_EXIT_ID) : NULL;
+    struct touch_script *s = id >= FIRST_EXIT_ID ? script_of(m, id - FIRST_EXIT_ID) : NULL;
     if (!s || !s->plain)
         return false;
     run_script(t, s, b->addr + b->first[i]);
     if (m->timed)
         time_script(t, s, m->table->exits.v[id - FIRST_EXIT_ID].insns);
-    vec_reach(&m->passes.exits, id - FIRST_EXIT_ID);
-    m->passes.exits.v[id - FIRST_EXIT_ID]++;
+    s->passed++;
     return true;
 }
 

@@ -25,8 +25,8 @@ struct touch {
 /* Addresses have 48 bits here. */
 #define ADDRESS_MASK ((1ull << 48) - 1)
 
-/* What a record of an exit touches, in order: an instruction that is not in the same line as the one before it, or a reference, whose
- * address is the record's. */
+/* What a record of an exit touches, in order: an instruction whose line is not the latest of its set anyway, or a reference, whose address is
+ * the record's. */
 struct touch_step {
     u64 pc; /* 0: a reference */
     u32 id, size;
@@ -35,8 +35,9 @@ struct touch_step {
 /* The steps of an exit; only of one that was seen, and has no references of special forms: these have as many events as it
  * happens. */
 struct touch_script {
-    u32 first, n;
-    bool known, plain;
+    u64 passed; /* its records so far */
+    u32 first;
+    u32 n : 30, known : 1, plain : 1;
 };
 
 /* What touches are for: caches of so many sets, with lines of so many bytes, a power of two. */
@@ -55,11 +56,15 @@ enum filter_kind {
     FILTER_writes,
     FILTER_any /* which can do all, but takes its time */
 };
+/* Where in it a line's set is. */
+struct touch_places {
+    u64 mask;
+    u32 log2; /* of a line's size */
+};
 struct touch_filter {
     enum filter_kind kind;
     u64 line[FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
-    u64 mask;
-    u32 log2;      /* of a line's size */
+    struct touch_places places;
     bool every[2]; /* read or write stays */
     bool writes;
 };
@@ -79,9 +84,10 @@ struct touch_list {
 struct touch_maker {
     const struct unit_table *table;
     struct touch_filter code, data;
+    struct touch_filter own; /* for a script, of its own code alone */
     VEC(struct touch_script) scripts; /* by exit */
     VEC(struct touch_step) steps;
-    struct passes passes;
+    struct passes passes; /* of records that no script is for */
     VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
     bool timed;    /* somebody wants to know when; then no reference may be left out */
 };
@@ -100,7 +106,7 @@ struct touches {
 void touch_maker_init(struct touch_maker *m, const struct unit_table *table, struct touch_rule code, struct touch_rule data);
 void touch_maker_fini(struct touch_maker *m);
 /* How often each instruction ran and each reference was made: add to arrays as long as the table's. */
-void touch_maker_counts(const struct touch_maker *m, u64 *insns, u64 *refs);
+void touch_maker_counts(struct touch_maker *m, u64 *insns, u64 *refs);
 
 /* In so many parts, of blocks of so many bytes, a power of two. */
 void touches_init(struct touches *t, u32 parts, u32 block);

@@ -16,7 +16,7 @@ from model import Model
 HERE = Path(__file__).resolve().parent
 WORK = work()
 JOBS = (1, 2, 3, 4, 8)
-SOME_JOBS = itertools.cycle(((1, 2, 8), (1, 4, 3)))
+SOME_JOBS = itertools.cycle(((1, 2, 16), (1, 4, 3)))
 # I1, D1, LL: size, ways, line.
 SHAPES = [
     ((32768, 8, 64), (32768, 8, 64), (262144, 16, 64)),
@@ -26,8 +26,8 @@ SHAPES = [
     ((4096, 8, 32), (8192, 8, 128), (12 * 32 * 64, 12, 32)),
     ((49152, 12, 64), (16384, 4, 16), (196608, 3, 64)),
 ]
-# First levels of 8 ways and more, which touches that are certain to hit are left out for: one set, sets that are no power of two, lines that are shorter than references.
-EIGHT_WAYS = [
+# Few sets of many ways: much is there, and in the same sets; lines that are shorter than references.
+MANY_WAYS = [
     ((512, 8, 64), (1024, 8, 64), (4096, 16, 64)),
     ((2048, 8, 16), (2048, 8, 32), (8192, 8, 64)),
     ((8192, 16, 64), (4096, 16, 64), (5 * 8 * 64, 8, 64)),
