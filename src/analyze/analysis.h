@@ -10,7 +10,7 @@
  *     study = make(); set(study, ..); begin(study, workers)
  *     for each memory, that is a process and the units of its code:
  *         m = memory(study, number, table);
- *         for each stretch of a thread's records: open(work, thread); add(work, ..) ..; take(m, work, part) for each part
+ *         for each stretch of a thread's records: open(work, thread); add(work, ..) ..; close(work); take(m, work, part) for each part
  *         merge(m, work) for each work that was made; end(m)
  *     join(study, sources), if another trace follows, and so on
  *     finish(study, sources, result); drop(study)
@@ -58,6 +58,8 @@ struct analysis {
     /* A stretch of this thread's records follows; nothing is known of what came before. */
     void (*open)(void *work, u32 thread);
     void (*add)(void *work, const struct events *e);
+    /* All were; it is taken next. NULL: there is nothing to be done. */
+    void (*close)(void *work);
     void (*take)(void *memory, void *work, u32 part); /* NULL: there is nothing to be done in order */
     /* Take what it has gathered on its own, and free it. */
     void (*merge)(void *memory, void *work);

@@ -6,12 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a thread needs to make touches. */
+struct misses_maker {
+    pthread_t thread; /* that had it last */
+    bool is_lent;
+    struct touch_maker lines, pages; /* pages only if there are TLBs */
+};
+
 struct misses_memory {
     struct misses *misses;
     const struct unit_table *table;
     u32 number;
     struct tally *tally;  /* of each part, of the TLBs, and of crossings */
-    pthread_mutex_t lock; /* guards that of crossings */
+    pthread_mutex_t lock; /* guards that of crossings, and who has which maker */
+    VEC(struct misses_maker *) makers;
     struct variable_memory *variables; /* if sharing is looked at */
     VEC(u64) clocks; /* with --why: instructions that each thread has run */
     u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
@@ -20,7 +28,8 @@ struct misses_memory {
 struct misses_work {
     struct misses_memory *memory;
     u32 core, thread;
-    struct touches lines, pages; /* pages only if there are TLBs */
+    struct misses_maker *maker; /* while it is open */
+    struct touches lines, pages;
     struct variable_work variables;
 };
 
@@ -111,6 +120,7 @@ static int begin_why(struct misses *m, struct err *e)
     return 0;
 }
 
+/* Making touches takes longer than taking them, and dealing them to parts takes time, too: two workers share a part. */
 static int misses_begin(void *misses, u32 workers, struct err *e)
 {
     struct misses *m = misses;
@@ -125,7 +135,7 @@ static int misses_begin(void *misses, u32 workers, struct err *e)
     if (misses_columns(m, e) || (m->asks_why && begin_why(m, e)))
         return -1;
     m->tlbs_apart = m->shape.n_tlbs && workers > 1;
-    m->parts = m->asks_why ? 1 : shape_parts(&m->shape, m->tlbs_apart ? workers - 1 : workers);
+    m->parts = m->asks_why ? 1 : shape_parts(&m->shape, (workers - m->tlbs_apart + 1) / 2);
     hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing, m->asks_why ? &m->why : NULL);
     tlbs_init(&m->tlbs, &m->shape);
     m->lent = zeros(m->parts, sizeof *m->lent);
@@ -225,13 +235,40 @@ static void *misses_work(void *memory)
     const struct misses *m = x->misses;
     struct misses_work *w = zeros(1, sizeof *w);
     w->memory = x;
-    touches_init(&w->lines, x->table, rule_of(m, SIDE_code), rule_of(m, SIDE_data), m->parts,
-                 shape_block(&m->shape));
-    w->lines.timed = m->asks_why;
+    touches_init(&w->lines, m->parts, shape_block(&m->shape));
     if (m->shape.n_tlbs)
-        touches_init(&w->pages, x->table, tlbs_rule(&m->shape, SIDE_code),
-                     tlbs_rule(&m->shape, SIDE_data), 1, 4096);
+        touches_init(&w->pages, 1, 4096);
     return w;
+}
+
+static struct misses_maker *new_maker(struct misses_memory *x)
+{
+    const struct misses *m = x->misses;
+    struct misses_maker *k = zeros(1, sizeof *k);
+    touch_maker_init(&k->lines, x->table, rule_of(m, SIDE_code), rule_of(m, SIDE_data));
+    k->lines.timed = m->asks_why;
+    if (m->shape.n_tlbs)
+        touch_maker_init(&k->pages, x->table, tlbs_rule(&m->shape, SIDE_code), tlbs_rule(&m->shape, SIDE_data));
+    vec_push(&x->makers, k);
+    return k;
+}
+
+/* The one that this thread had last, if nobody else has it now; works are many, and what a maker has would not be in this core's caches if each had its own. */
+static struct misses_maker *lend_maker(struct misses_memory *x)
+{
+    struct misses_maker *found = NULL;
+    pthread_mutex_lock(&x->lock);
+    for (size_t i = 0; i < x->makers.n; i++) {
+        struct misses_maker *k = x->makers.v[i];
+        if (!k->is_lent && (!found || pthread_equal(k->thread, pthread_self())))
+            found = k;
+    }
+    if (!found)
+        found = new_maker(x);
+    found->is_lent = true;
+    found->thread = pthread_self();
+    pthread_mutex_unlock(&x->lock);
+    return found;
 }
 
 /* All parts have seen the touches: what those missed that were of several is known. */
@@ -257,9 +294,10 @@ static void misses_open(void *work, u32 thread)
     struct misses_work *w = work;
     struct misses *m = w->memory->misses;
     count_crossings(w);
-    touches_reset(&w->lines);
+    w->maker = lend_maker(w->memory);
+    touches_open(&w->lines, &w->maker->lines);
     if (m->shape.n_tlbs)
-        touches_reset(&w->pages);
+        touches_open(&w->pages, &w->maker->pages);
     w->core = thread % m->shape.cores;
     w->thread = thread;
     hierarchy_add_core(&m->hierarchy, w->core);
@@ -274,6 +312,14 @@ static void misses_add(void *work, const struct events *e)
         touches_add(&w->pages, e);
     if (w->memory->variables)
         variables_add(&w->variables, e);
+}
+
+static void misses_close(void *work)
+{
+    struct misses_work *w = work;
+    pthread_mutex_lock(&w->memory->lock);
+    w->maker->is_lent = false;
+    pthread_mutex_unlock(&w->memory->lock);
 }
 
 static u64 line_length(const struct misses *m)
@@ -323,12 +369,7 @@ static void misses_merge(void *memory, void *work)
 {
     struct misses_memory *x = memory;
     struct misses_work *w = work;
-    if (!x->ran) {
-        x->ran = zeros(x->table->insns.n, sizeof *x->ran);
-        x->made = zeros(x->table->refs.n, sizeof *x->made);
-    }
     count_crossings(w);
-    touches_counts(&w->lines, x->ran, x->made);
     touches_fini(&w->lines);
     if (x->misses->shape.n_tlbs)
         touches_fini(&w->pages);
@@ -369,10 +410,24 @@ static void count_unit(struct misses_memory *x, const struct unit *u)
     }
 }
 
+static void end_makers(struct misses_memory *x)
+{
+    x->ran = zeros(x->table->insns.n, sizeof *x->ran);
+    x->made = zeros(x->table->refs.n, sizeof *x->made);
+    for (size_t i = 0; i < x->makers.n; i++) {
+        touch_maker_counts(&x->makers.v[i]->lines, x->ran, x->made);
+        touch_maker_fini(&x->makers.v[i]->lines);
+        touch_maker_fini(&x->makers.v[i]->pages);
+        free(x->makers.v[i]);
+    }
+    vec_fini(&x->makers);
+}
+
 static void misses_end(void *memory)
 {
     struct misses_memory *x = memory;
-    for (size_t u = 0; x->ran && u < x->table->units.n; u++)
+    end_makers(x);
+    for (size_t u = 0; u < x->table->units.n; u++)
         count_unit(x, &x->table->units.v[u]);
     if (x->misses->asks_why)
         why_end(&x->misses->why, &x->tally[0], variables_part(x->variables, part_of_why(x->misses)));
@@ -428,6 +483,7 @@ const struct analysis analysis_cache = {
     .work = misses_work,
     .open = misses_open,
     .add = misses_add,
+    .close = misses_close,
     .take = misses_take,
     .merge = misses_merge,
 };

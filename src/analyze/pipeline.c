@@ -344,11 +344,20 @@ static bool has_room(const struct stretch *s)
            (first || load_relaxed(&s->order->waiting) < WORKS_LIMIT);
 }
 
+static void close_work(const struct work *w)
+{
+    const struct pipeline *p = w->memory->pipeline;
+    for (u32 i = 0; i < p->n; i++)
+        if (p->analyses[i]->close)
+            p->analyses[i]->close(w->of[i]);
+}
+
 static void hand_over(struct stretch *s)
 {
     struct pipe_memory *m = s->memory;
     struct work *w = s->work;
     s->work = NULL;
+    close_work(w);
     __atomic_fetch_add(&m->pipeline->stats.works, 1, __ATOMIC_RELAXED);
     if (!m->pipeline->n_lanes) {
         free_work(w);

@@ -12,26 +12,56 @@ enum { NO_LINE = -1 };
 /* Lines of the same set are in the same place of the filter; without a power of two, all are. */
 static void filter_init(struct touch_filter *f, struct touch_rule r)
 {
-    f->mask = r.sets & (r.sets - 1) ? 0 : MIN(r.sets, (u64)FILTER_LIMIT) - 1;
-    f->log2 = (u32)__builtin_ctz(r.line);
+    f->places.mask = r.sets & (r.sets - 1) ? 0 : MIN(r.sets, (u64)FILTER_LIMIT) - 1;
+    f->places.log2 = (u32)__builtin_ctz(r.line);
     f->every[0] = r.every;
     f->every[1] = r.every || r.every_write;
     f->writes = r.writes;
     f->kind = f->every[1] ? FILTER_any : r.writes ? FILTER_writes : FILTER_lines;
 }
 
-void touches_init(struct touches *t, const struct unit_table *table, struct touch_rule code,
-                  struct touch_rule data, u32 parts, u32 block)
+static void filter_forget(struct touch_filter *f)
 {
-    *t = (struct touches){.table = table, .parts = parts, .block_log2 = (u32)__builtin_ctz(block)};
-    t->part = calloc(parts, sizeof *t->part);
-    check(t->part != NULL);
+    memset(f->line, NO_LINE, (f->places.mask + 1) * sizeof f->line[0]);
+}
+
+void touch_maker_init(struct touch_maker *m, const struct unit_table *table, struct touch_rule code, struct touch_rule data)
+{
+    *m = (struct touch_maker){.table = table};
     code.writes = code.every_write = false;
-    filter_init(&t->code, code);
-    filter_init(&t->data, data);
-    if (t->code.kind == FILTER_any) /* as run_script has it */
-        t->data.kind = FILTER_any;
-    touches_reset(t);
+    filter_init(&m->code, code);
+    filter_init(&m->own, code);
+    filter_init(&m->data, data);
+    if (m->code.kind == FILTER_any) /* as run_script has it */
+        m->data.kind = FILTER_any;
+}
+
+void touch_maker_fini(struct touch_maker *m)
+{
+    vec_fini(&m->scripts);
+    vec_fini(&m->steps);
+    passes_fini(&m->passes);
+    vec_fini(&m->refs);
+}
+
+void touch_maker_counts(struct touch_maker *m, u64 *insns, u64 *refs)
+{
+    if (m->scripts.n)
+        vec_reach(&m->passes.exits, m->scripts.n - 1);
+    for (size_t k = 0; k < m->scripts.n; k++) {
+        m->passes.exits.v[k] += m->scripts.v[k].passed;
+        m->scripts.v[k].passed = 0;
+    }
+    passes_insns(&m->passes, m->table, insns);
+    passes_refs(&m->passes, m->table, refs);
+    for (size_t j = 0; j < m->refs.n && j < m->table->refs.n; j++)
+        refs[j] += m->refs.v[j];
+}
+
+void touches_init(struct touches *t, u32 parts, u32 block)
+{
+    *t = (struct touches){.parts = parts, .block_log2 = (u32)__builtin_ctz(block)};
+    t->part = zeros(parts, sizeof *t->part);
 }
 
 void touches_fini(struct touches *t)
@@ -41,87 +71,28 @@ void touches_fini(struct touches *t)
     free(t->part);
     vec_fini(&t->crossings);
     vec_fini(&t->list);
-    vec_fini(&t->scripts);
-    vec_fini(&t->steps);
-    passes_fini(&t->passes);
-    vec_fini(&t->refs);
     vec_fini(&t->times);
 }
 
-void touches_reset(struct touches *t)
+void touches_open(struct touches *t, struct touch_maker *m)
 {
-    memset(t->code.line, NO_LINE, (t->code.mask + 1) * sizeof t->code.line[0]);
-    memset(t->data.line, NO_LINE, (t->data.mask + 1) * sizeof t->data.line[0]);
+    filter_forget(&m->code);
+    filter_forget(&m->data);
+    t->maker = m;
     t->list.n = t->crossings.n = t->times.n = 0;
     t->clock = 0;
     for (u32 i = 0; i < t->parts; i++)
         t->part[i].v.n = 0;
 }
 
-/* -- Counts ------------------------------------------------------------------------------------ */
-
-void touches_counts(const struct touches *t, u64 *insns, u64 *refs)
-{
-    passes_insns(&t->passes, t->table, insns);
-    passes_refs(&t->passes, t->table, refs);
-    for (size_t j = 0; j < t->refs.n && j < t->table->refs.n; j++)
-        refs[j] += t->refs.v[j];
-}
-
 /* -- Scripts ------------------------------------------------------------------------------------ */
-
-static void script_insn(struct touches *t, u32 id, u64 *line)
-{
-    const struct unit_insn *in = &t->table->insns.v[id];
-    u64 first = in->pc >> t->code.log2, last = (in->pc + in->len - 1) >> t->code.log2;
-    if (first != *line || last != *line || t->code.every[0])
-        vec_push(&t->steps, ((struct touch_step){in->pc, id | TOUCH_CODE, in->len}));
-    *line = last;
-}
-
-/* The size of a reference, and what it does. */
-static u32 flagged(const struct touches *t, const struct ref *r, u32 size)
-{
-    if (!t->data.writes || r->kind == REF_LOAD)
-        return size;
-    return size | TOUCH_WRITE | (r->kind == REF_STORE ? TOUCH_STORE : 0);
-}
-
-static void write_script(struct touches *t, struct touch_script *s, const struct unit_exit *x)
-{
-    const struct unit *u = &t->table->units.v[x->unit];
-    const struct ref *r = &t->table->refs.v[u->ref0];
-    u64 line = (u64)NO_LINE;
-    u32 j = 0;
-    *s = (struct touch_script){.first = (u32)t->steps.n, .known = true, .plain = true};
-    for (u32 i = 0; i < x->insns; i++) {
-        script_insn(t, u->insn0 + i, &line);
-        for (; j < x->refs && r[j].insn == i; j++) {
-            s->plain &= ref_is_made_once(&r[j]);
-            vec_push(&t->steps,
-                     ((struct touch_step){0, u->ref0 + j, flagged(t, &r[j], r[j].size)}));
-        }
-    }
-    s->n = (u32)t->steps.n - s->first;
-}
-
-static const struct touch_script *script_of(struct touches *t, u32 exit)
-{
-    vec_reach(&t->scripts, exit);
-    struct touch_script *s = &t->scripts.v[exit];
-    if (!s->known)
-        write_script(t, s, &t->table->exits.v[exit]);
-    return s;
-}
-
-/* -- Records ------------------------------------------------------------------------------------ */
 
 #define INLINE static inline __attribute__((always_inline))
 
 /* Whether a touch of the line stays. */
-INLINE bool touch_line(struct touch_filter *f, u64 line, u32 writes, enum filter_kind kind)
+INLINE bool touch_line(struct touch_filter *f, u64 mask, u64 line, u32 writes, enum filter_kind kind)
 {
-    u64 *latest = &f->line[line & f->mask], it = line << 1 | writes;
+    u64 *latest = &f->line[line & mask], it = line << 1 | writes;
     if (kind == FILTER_lines) {
         bool differs = *latest != line;
         *latest = line;
@@ -132,17 +103,68 @@ INLINE bool touch_line(struct touch_filter *f, u64 line, u32 writes, enum filter
     return stays;
 }
 
-/* Each is written, and stays if it comes to another line: a branch would often be mispredicted. */
-INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f,
+/* Of code, a record's touches are known, but for what was the latest line of each set before it: so those that the record itself makes needless are left out here. */
+static void script_insn(struct touch_maker *m, u32 id)
+{
+    struct touch_filter *f = &m->own;
+    const struct unit_insn *in = &m->table->insns.v[id];
+    u64 line = in->pc >> f->places.log2, last = (in->pc + in->len - 1) >> f->places.log2;
+    bool stays = touch_line(f, f->places.mask, line, 0, FILTER_lines);
+    while (line < last)
+        stays |= touch_line(f, f->places.mask, ++line, 0, FILTER_lines);
+    if (stays || f->every[0])
+        vec_push(&m->steps, ((struct touch_step){in->pc, id | TOUCH_CODE, in->len}));
+}
+
+/* The size of a reference, and what it does. */
+static u32 flagged(const struct touch_maker *m, const struct ref *r, u32 size)
+{
+    if (!m->data.writes || r->kind == REF_LOAD)
+        return size;
+    return size | TOUCH_WRITE | (r->kind == REF_STORE ? TOUCH_STORE : 0);
+}
+
+static void write_script(struct touch_maker *m, struct touch_script *s, const struct unit_exit *x)
+{
+    const struct unit *u = &m->table->units.v[x->unit];
+    const struct ref *r = &m->table->refs.v[u->ref0];
+    u32 j = 0;
+    filter_forget(&m->own);
+    *s = (struct touch_script){.first = (u32)m->steps.n, .known = true, .plain = true};
+    for (u32 i = 0; i < x->insns; i++) {
+        script_insn(m, u->insn0 + i);
+        for (; j < x->refs && r[j].insn == i; j++) {
+            s->plain &= ref_is_made_once(&r[j]);
+            vec_push(&m->steps,
+                     ((struct touch_step){0, u->ref0 + j, flagged(m, &r[j], r[j].size)}));
+        }
+    }
+    s->n = (u32)m->steps.n - s->first;
+}
+
+static struct touch_script *script_of(struct touch_maker *m, u32 exit)
+{
+    vec_reach(&m->scripts, exit);
+    struct touch_script *s = &m->scripts.v[exit];
+    if (!s->known)
+        write_script(m, s, &m->table->exits.v[exit]);
+    return s;
+}
+
+/* -- Records ------------------------------------------------------------------------------------ */
+
+/* Each is written, and stays if it comes to another line: a branch would often be mispredicted. The filter's places are a copy,
+ * which no store changes, as the compiler can see. */
+INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter *f, struct touch_places p,
                            enum filter_kind kind)
 {
     const u32 size = kind == FILTER_lines ? t.size : t.size & TOUCH_SIZE;
     const u32 writes = kind == FILTER_lines ? 0 : t.size / TOUCH_WRITE;
-    u64 line = t.address >> f->log2, last = (t.address + size - 1) >> f->log2;
-    bool stays = touch_line(f, line, writes, kind);
+    u64 line = t.address >> p.log2, last = (t.address + size - 1) >> p.log2;
+    bool stays = touch_line(f, p.mask, line, writes, kind);
     while (__builtin_expect(
         line < last, 0)) /* an address from a file may wrap around: then there is no other line */
-        stays |= touch_line(f, ++line, writes, kind);
+        stays |= touch_line(f, p.mask, ++line, writes, kind);
     *to = t;
     return to + stays;
 }
@@ -151,30 +173,35 @@ INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter
 INLINE void run_script_as(struct touches *t, const struct touch_script *s, const u64 *address,
                           enum filter_kind code, enum filter_kind data)
 {
-    const struct touch_step *step = t->steps.v + s->first, *end = step + s->n;
+    struct touch_maker *m = t->maker;
+    const struct touch_places c = m->code.places, d = m->data.places;
+    const struct touch_step *step = m->steps.v + s->first, *end = step + s->n;
     struct touch *to = vec_grow(&t->list, s->n);
     for (; step < end; step++)
         if (step->pc)
-            to = touch(to, (struct touch){step->pc, step->id, step->size}, &t->code, code);
+            to = touch(to, (struct touch){step->pc, step->id, step->size}, &m->code, c, code);
         else
-            to = touch(to, (struct touch){*address++, step->id, step->size}, &t->data, data);
+            to = touch(to, (struct touch){*address++, step->id, step->size}, &m->data, d, data);
     t->list.n = (size_t)(to - t->list.v);
 }
 
-static void time_script(struct touches *t, const struct touch_script *s)
+static void time_script(struct touches *t, const struct touch_script *s, u32 insns)
 {
-    for (const struct touch_step *step = t->steps.v + s->first, *end = step + s->n; step < end; step++)
+    const struct touch_maker *m = t->maker;
+    for (const struct touch_step *step = m->steps.v + s->first, *end = step + s->n; step < end; step++)
         if (!step->pc)
-            vec_push(&t->times, t->clock + t->table->refs.v[step->id].insn + 1);
+            vec_push(&t->times, t->clock + m->table->refs.v[step->id].insn + 1);
+    t->clock += insns;
 }
 
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
-    if (t->code.kind == FILTER_lines && t->data.kind == FILTER_lines)
+    const struct touch_filter *c = &t->maker->code, *d = &t->maker->data;
+    if (c->kind == FILTER_lines && d->kind == FILTER_lines)
         run_script_as(t, s, address, FILTER_lines, FILTER_lines);
-    else if (t->code.kind == FILTER_lines && t->data.kind == FILTER_writes)
+    else if (c->kind == FILTER_lines && d->kind == FILTER_writes)
         run_script_as(t, s, address, FILTER_lines, FILTER_writes);
-    else if (t->code.kind == FILTER_lines)
+    else if (c->kind == FILTER_lines)
         run_script_as(t, s, address, FILTER_lines, FILTER_any);
     else
         run_script_as(t, s, address, FILTER_any, FILTER_any);
@@ -184,11 +211,11 @@ static inline void touch_one(struct touches *t, struct touch x, struct touch_fil
 {
     struct touch *to = vec_grow(&t->list, 1), *end;
     if (f->kind == FILTER_lines)
-        end = touch(to, x, f, FILTER_lines);
+        end = touch(to, x, f, f->places, FILTER_lines);
     else if (f->kind == FILTER_writes)
-        end = touch(to, x, f, FILTER_writes);
+        end = touch(to, x, f, f->places, FILTER_writes);
     else
-        end = touch(to, x, f, FILTER_any);
+        end = touch(to, x, f, f->places, FILTER_any);
     t->list.n = (size_t)(end - t->list.v);
 }
 
@@ -196,8 +223,8 @@ static void touch_insns(struct touches *t, u32 id, u32 n)
 {
     t->clock += n;
     for (u32 i = id; i < id + n; i++) {
-        const struct unit_insn *in = &t->table->insns.v[i];
-        touch_one(t, (struct touch){in->pc, i | TOUCH_CODE, in->len}, &t->code);
+        const struct unit_insn *in = &t->maker->table->insns.v[i];
+        touch_one(t, (struct touch){in->pc, i | TOUCH_CODE, in->len}, &t->maker->code);
     }
 }
 
@@ -205,7 +232,8 @@ static void touch_insns(struct touches *t, u32 id, u32 n)
 static void touch_record(struct touches *t, const struct batch *b, u32 i, const struct ran *r,
                         u32 shown, bool unfinished)
 {
-    const struct unit_table *x = t->table;
+    struct touch_maker *m = t->maker;
+    const struct unit_table *x = m->table;
     const u32 insn0 = x->units.v[r->unit].insn0, n_insns = x->units.v[r->unit].n_insns;
     for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
         u32 id = b->ref[j], size = 0;
@@ -220,12 +248,12 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
             touch_insns(t, insn0 + shown, s->insn + 1u - shown);
         shown = MAX(shown, s->insn + 1u);
         if (!ref_is_made_once(s) || r->partial) {
-            vec_reach(&t->refs, id);
-            t->refs.v[id]++;
+            vec_reach(&m->refs, id);
+            m->refs.v[id]++;
         }
-        touch_one(t, (struct touch){b->addr[j], id, flagged(t, s, size ? size : s->size)},
-                  &t->data);
-        if (t->timed)
+        touch_one(t, (struct touch){b->addr[j], id, flagged(m, s, size ? size : s->size)},
+                  &m->data);
+        if (m->timed)
             vec_push(&t->times, t->clock);
     }
     if (!unfinished && shown < r->insns)
@@ -235,16 +263,15 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
 /* Most records are whole, and of an exit whose script says it all. */
 static bool add_plain(struct touches *t, const struct batch *b, u32 i)
 {
+    struct touch_maker *m = t->maker;
     u32 id = b->exit[i];
-    const struct touch_script *s = id >= FIRST_EXIT_ID ? script_of(t, id - FIRST_EXIT_ID) : NULL;
+    struct touch_script *s = id >= FIRST_EXIT_ID ? script_of(m, id - FIRST_EXIT_ID) : NULL;
     if (!s || !s->plain)
         return false;
     run_script(t, s, b->addr + b->first[i]);
-    if (t->timed)
-        time_script(t, s);
-    t->clock += t->table->exits.v[id - FIRST_EXIT_ID].insns;
-    vec_reach(&t->passes.exits, id - FIRST_EXIT_ID);
-    t->passes.exits.v[id - FIRST_EXIT_ID]++;
+    if (m->timed)
+        time_script(t, s, m->table->exits.v[id - FIRST_EXIT_ID].insns);
+    s->passed++;
     return true;
 }
 
@@ -256,7 +283,7 @@ static void add_any(struct touches *t, const struct events *e, u32 i, bool conti
         return;
     touch_record(t, e->batch, i, &r, continues ? e->shown : 0, unfinished);
     if (!unfinished)
-        passes_count(&t->passes, e, i, &r);
+        passes_count(&t->maker->passes, e, i, &r);
 }
 
 /* -- Parts -------------------------------------------------------------------------------------- */

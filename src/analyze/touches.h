@@ -25,8 +25,8 @@ struct touch {
 /* Addresses have 48 bits here. */
 #define ADDRESS_MASK ((1ull << 48) - 1)
 
-/* What a record of an exit touches, in order: an instruction that is not in the same line as the one before it, or a reference, whose
- * address is the record's. */
+/* What a record of an exit touches, in order: an instruction whose line is not the latest of its set anyway, or a reference, whose address is
+ * the record's. */
 struct touch_step {
     u64 pc; /* 0: a reference */
     u32 id, size;
@@ -35,8 +35,9 @@ struct touch_step {
 /* The steps of an exit; only of one that was seen, and has no references of special forms: these have as many events as it
  * happens. */
 struct touch_script {
-    u32 first, n;
-    bool known, plain;
+    u64 passed; /* its records so far */
+    u32 first;
+    u32 n : 30, known : 1, plain : 1;
 };
 
 /* What touches are for: caches of so many sets, with lines of so many bytes, a power of two. */
@@ -55,11 +56,15 @@ enum filter_kind {
     FILTER_writes,
     FILTER_any /* which can do all, but takes its time */
 };
+/* Where in it a line's set is. */
+struct touch_places {
+    u64 mask;
+    u32 log2; /* of a line's size */
+};
 struct touch_filter {
     enum filter_kind kind;
     u64 line[FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
-    u64 mask;
-    u32 log2;      /* of a line's size */
+    struct touch_places places;
     bool every[2]; /* read or write stays */
     bool writes;
 };
@@ -74,33 +79,42 @@ struct touch_list {
     VEC(struct touch) v;
 };
 
-/* One producer of touches, of one unit table. */
-struct touches {
+/* Whoever makes touches of a unit table, and what they need for that. It is much, and looked at for every record: so whoever was the last
+ * to use it should be the next. */
+struct touch_maker {
     const struct unit_table *table;
     struct touch_filter code, data;
+    struct touch_filter own; /* for a script, of its own code alone */
+    VEC(struct touch_script) scripts; /* by exit */
+    VEC(struct touch_step) steps;
+    struct passes passes; /* of records that no script is for */
+    VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
+    bool timed;    /* somebody wants to know when; then no reference may be left out */
+};
+
+/* The touches of a stretch. */
+struct touches {
+    struct touch_maker *maker; /* while they are made */
     VEC(struct touch) list;  /* in order */
     u32 parts, block_log2;   /* the block of an address, modulo parts, is its part */
     struct touch_list *part; /* with several parts, where the list goes */
     VEC(struct crossing) crossings;
-    VEC(struct touch_script) scripts; /* by exit */
-    VEC(struct touch_step) steps;
-    struct passes passes;
-    VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
-    bool timed;      /* somebody wants to know when; then no reference may be left out */
-    u64 clock;       /* instructions that ran */
-    VEC(u64) times;  /* by number in the list among the references: the clock with its own instruction */
+    u64 clock;       /* if timed, instructions that ran */
+    VEC(u64) times;  /* and by number in the list among the references: the clock with its own instruction */
 };
 
+void touch_maker_init(struct touch_maker *m, const struct unit_table *table, struct touch_rule code, struct touch_rule data);
+void touch_maker_fini(struct touch_maker *m);
+/* How often each instruction ran and each reference was made: add to arrays as long as the table's. */
+void touch_maker_counts(struct touch_maker *m, u64 *insns, u64 *refs);
+
 /* In so many parts, of blocks of so many bytes, a power of two. */
-void touches_init(struct touches *t, const struct unit_table *table, struct touch_rule code,
-                  struct touch_rule data, u32 parts, u32 block);
+void touches_init(struct touches *t, u32 parts, u32 block);
 void touches_fini(struct touches *t);
-/* Nothing is known of what came before: another buffer follows. The lists are empty. */
-void touches_reset(struct touches *t);
+/* Nothing is known of what came before: another stretch follows. The lists are empty. */
+void touches_open(struct touches *t, struct touch_maker *m);
 void touches_add(struct touches *t, const struct events *e);
 /* The touches of a part, in order. */
 const struct touch *touches_of(const struct touches *t, u32 part, size_t *n);
-/* How often each instruction ran and each reference was made: add to arrays as long as the table's. */
-void touches_counts(const struct touches *t, u64 *insns, u64 *refs);
 
 #endif

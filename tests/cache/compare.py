@@ -16,7 +16,7 @@ from model import Model
 HERE = Path(__file__).resolve().parent
 WORK = work()
 JOBS = (1, 2, 3, 4, 8)
-SOME_JOBS = itertools.cycle(((1, 2, 8), (1, 4, 3)))
+SOME_JOBS = itertools.cycle(((1, 2, 16), (1, 4, 3)))
 # I1, D1, LL: size, ways, line.
 SHAPES = [
     ((32768, 8, 64), (32768, 8, 64), (262144, 16, 64)),
@@ -25,6 +25,14 @@ SHAPES = [
     ((512, 8, 64), (512, 8, 64), (1024, 16, 64)),
     ((4096, 8, 32), (8192, 8, 128), (12 * 32 * 64, 12, 32)),
     ((49152, 12, 64), (16384, 4, 16), (196608, 3, 64)),
+]
+# Few sets of many ways: much is there, and in the same sets; lines that are shorter than references.
+MANY_WAYS = [
+    ((512, 8, 64), (1024, 8, 64), (4096, 16, 64)),
+    ((2048, 8, 16), (2048, 8, 32), (8192, 8, 64)),
+    ((8192, 16, 64), (4096, 16, 64), (5 * 8 * 64, 8, 64)),
+    ((3 * 8 * 64, 8, 64), (5 * 9 * 16, 9, 16), (65536, 8, 64)),
+    ((4096, 8, 64), (4096, 8, 64), (16384, 8, 64)),
 ]
 L1 = "L1I size=1K ways=2\nL1D size=2K ways=4 {}\n"
 

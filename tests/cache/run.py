@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from cases import GAIT, ROOT, build, case, live_and_stored, main, record, require, use  # noqa: E402
 
 WORK = use("cache")
-from compare import JOBS, L1, SHAPES, cache, compare_shapes, compare_text, describe_any, events, options_of, refused, walk  # noqa: E402
+from compare import JOBS, L1, MANY_WAYS, SHAPES, cache, compare_shapes, compare_text, describe_any, events, options_of, refused, walk  # noqa: E402
 
 
 # -- Two levels -----------------------------------------------------------------------------------------------------------
@@ -43,6 +43,14 @@ def a_reference_that_faults_in_its_middle():
 def small_buffers_and_hot_units():
     for knobs, shapes in (("", SHAPES[:2]), ("tinybuf", SHAPES[2:4]), ("hot,tinybuf", SHAPES)):
         compare_shapes(walk(0, knobs), shapes)
+
+
+@case
+def lines_that_come_again_and_again():
+    options = ["-O1", "-nostdlib", "-static", "-fno-stack-protector"]
+    program = build("groups", HERE / "groups.c", *options)
+    for knobs in ("", "hot,tinybuf"):
+        compare_shapes(record(f"groups{knobs[:3]}", program, GAIT_STRESS=knobs), MANY_WAYS)
 
 
 @case
