@@ -83,10 +83,24 @@ static struct detector_level *reach_level(struct detector *x, u32 l)
 
 /* -- Items -------------------------------------------------------------------------------------- */
 
-/* Items of level l that differ in their starts and places only. */
-BY_LEVEL bool alike(const struct descriptor *a, const struct descriptor *b, u32 l)
+BY_LEVEL bool same_loops(const struct descriptor *a, const struct descriptor *b, u32 l)
 {
     return a->type == b->type && (!l || !memcmp(a->loop, b->loop, l * sizeof a->loop[0]));
+}
+
+/* Items of level l that differ in their starts and places only. Most differ in more. */
+BY_LEVEL bool alike(const struct descriptor *a, const struct descriptor *b, u32 l)
+{
+    return (!l || a->shape == b->shape) && same_loops(a, b, l);
+}
+
+/* The shape of items with one more loop around them. */
+static u32 shape_of(u32 shape, const struct descriptor_loop *o)
+{
+    u64 x = (shape ^ o->count) * 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 32 ^ o->stride) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 29 ^ o->step) * 0x94d049bb133111eb;
+    return (u32)(x >> 32);
 }
 
 static void give(struct detector *x, u32 l, const struct descriptor *d)
@@ -102,6 +116,7 @@ static void end_run(struct detector *x, u32 l, u32 i)
     struct detector_level *v = &x->levels[l];
     union any_descriptor copy; /* levels may move */
     memcpy(&copy, &run_at(v, l, i)->d, descriptor_size(l + 1));
+    copy.d.shape = shape_of(copy.d.shape, &copy.d.loop[l]);
     take_out(v->runs, &v->n_runs, i, run_size(l));
     give(x, l + 1, &copy.d);
 }
@@ -119,11 +134,15 @@ BY_LEVEL void go_on(struct detector *x, u32 l, u32 i, u64 place)
         end_run(x, l, i);
 }
 
+BY_LEVEL bool comes_next(const struct detector *x, const struct detector_run *r, const struct descriptor *d)
+{
+    return r->next == d->start && (r->next_place == d->place || x->rules->unordered);
+}
+
 BY_LEVEL bool is_expected(const struct detector *x, const struct detector_run *r,
                           const struct descriptor *d, u32 l)
 {
-    return r->next == d->start && (r->next_place == d->place || x->rules->unordered) &&
-           alike(&r->d, d, l);
+    return comes_next(x, r, d) && alike(&r->d, d, l);
 }
 
 BY_LEVEL bool join_run(struct detector *x, u32 l, const struct descriptor *d)
@@ -149,7 +168,7 @@ static u64 limit_of(const struct detector *x, u32 l, const struct detector_run *
     for (u32 i = 0; i < up->n_runs; i++) {
         const struct detector_run *u = run_at(up, l + 1, i);
         const struct descriptor_loop *k = &u->d.loop[l];
-        if (is_expected(x, u, &r->d, l) && k->stride == o->stride &&
+        if (comes_next(x, u, &r->d) && same_loops(&u->d, &r->d, l) && k->stride == o->stride &&
             (k->step == o->step || x->rules->unordered))
             return k->count;
     }
@@ -252,37 +271,66 @@ static u32 find_third_anywhere(const struct detector *x, u32 l, u32 y, const str
     return y;
 }
 
-/* Three items at even distances are a run. The nearest are tried first. */
-BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
+/* Two items in a pool: the first and the second of three. */
+struct pair {
+    u32 z, y;
+};
+
+/* If the items in the pool are the latest there were, the third is twice as far from d as the one in the middle. */
+BY_LEVEL bool find_pair_among_latest(const struct detector_level *v, u32 l, const struct descriptor *d, struct pair *p)
 {
-    const struct detector_level *v = &x->levels[l];
-    for (u32 y = v->n_pool, from = y; y-- > 1;) {
-        union any_descriptor first, second;
-        const u64 middle = pooled(v, l, y)->place;
-        if (!x->rules->unordered && middle + middle < d->place + pooled(v, l, 0)->place)
-            break; /* nothing is as early as a third would have to be */
-        if (middle >= d->place || !alike(pooled(v, l, y), d, l))
-            continue;
-        u32 z =
-            x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
-        if (z == y)
-            continue;
-        memcpy(&first, pooled(v, l, z), descriptor_size(l));
-        memcpy(&second, pooled(v, l, y), descriptor_size(l));
-        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, y, descriptor_size(l));
-        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, z, descriptor_size(l));
-        if (v->n_runs == x->rules->window)
-            end_oldest(x, l);
-        begin_run(x, l, &first.d, &second.d, d->place);
-        return true;
+    for (u32 k = 1; 2 * k <= v->n_pool; k++) {
+        const struct descriptor *middle = pooled(v, l, v->n_pool - k);
+        *p = (struct pair){v->n_pool - 2 * k, v->n_pool - k};
+        if (is_third(v, l, p->z, middle, d) && alike(middle, d, l))
+            return true;
     }
     return false;
 }
 
-/* The pool wanders through its array, and begins anew when it comes to the end. */
+/* Three items at even distances are a run. The nearest are tried first. */
+BY_LEVEL bool find_pair(const struct detector *x, u32 l, const struct descriptor *d, struct pair *p)
+{
+    const struct detector_level *v = &x->levels[l];
+    const bool unordered = x->rules->unordered;
+    if (v->n_pool < 2)
+        return false;
+    if (!l && !unordered && pooled(v, l, 0)->place + v->n_pool == d->place)
+        return find_pair_among_latest(v, l, d, p);
+    for (u32 y = v->n_pool, from = y; y-- > 1;) {
+        const u64 middle = pooled(v, l, y)->place;
+        if (!unordered && middle + middle < d->place + pooled(v, l, 0)->place)
+            break; /* nothing is as early as a third would have to be */
+        if (middle >= d->place || !alike(pooled(v, l, y), d, l))
+            continue;
+        *p = (struct pair){unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from), y};
+        if (p->z != y)
+            return true;
+    }
+    return false;
+}
+
+BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
+{
+    struct detector_level *v = &x->levels[l];
+    union any_descriptor first, second;
+    struct pair p;
+    if (!find_pair(x, l, d, &p))
+        return false;
+    memcpy(&first, pooled(v, l, p.z), descriptor_size(l));
+    memcpy(&second, pooled(v, l, p.y), descriptor_size(l));
+    take_out((u8 *)pooled(v, l, 0), &v->n_pool, p.y, descriptor_size(l));
+    take_out((u8 *)pooled(v, l, 0), &v->n_pool, p.z, descriptor_size(l));
+    if (v->n_runs == x->rules->window)
+        end_oldest(x, l);
+    begin_run(x, l, &first.d, &second.d, d->place);
+    return true;
+}
+
+/* The pool wanders through its array, and begins anew when it comes to the end; of an array that is so long that this is seldom. */
 BY_LEVEL void make_pool_room(struct detector_level *v, u32 l)
 {
-    if (v->pool_first && v->pool_first + v->n_pool == v->pool_room) {
+    if (v->pool_first && v->pool_first >= v->pool_room / 2 && v->pool_first + v->n_pool == v->pool_room) {
         memmove(v->pool, pooled(v, l, 0), v->n_pool * descriptor_size(l));
         v->pool_first = 0;
     }

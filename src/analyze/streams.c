@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of streams, each with two detectors. */
+/* A hash table of streams, each with two detectors.
+ *
+ * An interpreter has thousands of streams, and comes to each of them a few times in a while: too seldom for its detectors to be in the cache still. So
+ * references wait until it is worth the while to fetch them. */
 #include "analyze/streams.h"
 #include "base/err.h"
 
 #include <stdlib.h>
+
+enum { ENOUGH = 64 /* references */ };
 
 void streams_init(struct streams *s, const struct findings_rules *rules)
 {
@@ -14,6 +19,8 @@ void streams_fini(struct streams *s)
 {
     for (size_t i = 0; i < s->all.n; i++) {
         struct stream *x = s->all.v[i];
+        vec_fini(&x->address);
+        vec_fini(&x->place);
         detector_fini(&x->where);
         detector_fini(&x->when);
         findings_fini(&x->at);
@@ -59,8 +66,7 @@ static void rehash(struct streams *s)
 
 static struct stream *new_stream(const struct streams *s, u32 thread, u32 number)
 {
-    struct stream *x = malloc(sizeof *x);
-    check(x != NULL);
+    struct stream *x = zeros(1, sizeof *x);
     x->thread = thread;
     x->number = number;
     findings_init(&x->at, s->rules);
@@ -91,16 +97,47 @@ static void put(struct detector *x, struct findings *f, const u64 *v, size_t n)
     detector_put_all(x, v, n);
 }
 
+static void put_both(struct stream *x, const u64 *address, const u64 *place, size_t n)
+{
+    put(&x->where, &x->at, address, n);
+    put(&x->when, &x->order, place, n);
+}
+
+static void put_waiting(struct stream *x)
+{
+    put_both(x, x->address.v, x->place.v, x->address.n);
+    x->address.n = x->place.n = 0;
+}
+
+static void copy_places(u64 *to, const u32 *place, size_t n, u64 from)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from + place[i];
+}
+
+static void put_all(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
+{
+    s->places.n = 0;
+    copy_places(vec_grow(&s->places, n), place, n, from);
+    put_both(x, address, s->places.v, n);
+}
+
+static void keep_waiting(struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
+{
+    memcpy(vec_grow(&x->address, n), address, n * sizeof *address);
+    copy_places(vec_grow(&x->place, n), place, n, from);
+}
+
 void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place,
                  size_t n, u64 from)
 {
     struct stream *x = find(s, thread, number);
-    s->places.n = 0;
-    u64 *places = vec_grow(&s->places, n);
-    for (size_t i = 0; i < n; i++)
-        places[i] = from + place[i];
-    put(&x->where, &x->at, address, n);
-    put(&x->when, &x->order, places, n);
+    if (x->address.n + n > ENOUGH)
+        put_waiting(x);
+    if (n > ENOUGH)
+        put_all(s, x, address, place, n, from);
+    else
+        keep_waiting(x, address, place, n, from);
 }
 
 void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
@@ -117,6 +154,7 @@ void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const
 void streams_end(struct streams *s)
 {
     for (size_t i = 0; i < s->all.n; i++) {
+        put_waiting(s->all.v[i]);
         detector_end(&s->all.v[i]->where);
         detector_end(&s->all.v[i]->when);
     }

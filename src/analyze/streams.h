@@ -9,7 +9,8 @@
 #include "analyze/findings.h"
 
 struct stream {
-    u32 thread, number; /* of the thread, and of the static reference */
+    u32 thread, number;        /* of the thread, and of the static reference */
+    VEC(u64) address, place;   /* that were put, but that the detectors have not been given yet */
     struct detector where, when;
     struct findings at, order;
 };
