@@ -186,14 +186,22 @@ static u32 ref_of(const struct batch *b, u32 j)
     return b->ref[j] & BATCH_ODD ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
 }
 
-static struct static_use use_of(struct list *l, const struct batch *b, u32 j)
+static struct static_use use_of_odd(struct list *l, const struct batch *b, u32 j)
 {
-    const bool odd = b->ref[j] & BATCH_ODD;
     const u32 ref = ref_of(b, j);
     if (ref >= l->uses.of.n)
         statics_copy(&l->memory->statics, &l->uses);
-    return odd ? statics_sized(&l->memory->statics, ref, b->odd[b->ref[j] & ~BATCH_ODD].size)
-               : l->uses.of.v[ref];
+    return statics_sized(&l->memory->statics, ref, b->odd[b->ref[j] & ~BATCH_ODD].size);
+}
+
+static inline struct static_use use_of(struct list *l, const struct batch *b, u32 j)
+{
+    const u32 ref = b->ref[j];
+    if (ref & BATCH_ODD)
+        return use_of_odd(l, b, j);
+    if (ref >= l->uses.of.n)
+        statics_copy(&l->memory->statics, &l->uses);
+    return l->uses.of.v[ref];
 }
 
 static void add_merged(struct list *l, const struct batch *b)
@@ -284,6 +292,24 @@ static void aim(const struct list *l, struct aims *a, struct variable_part *v, u
     }
 }
 
+/* A work comes to many streams, few of which are in the cache: all are on their way before the first is needed. */
+static void put_groups(const struct list *l, struct streams *s, u32 part, u32 parts, u64 from)
+{
+    enum { AHEAD = 8 };
+    s->next.n = 0;
+    for (size_t i = 0; i < l->groups.n; i++)
+        if (l->groups.v[i].number % parts == part)
+            vec_push(&s->next, streams_find(s, l->thread, l->groups.v[i].number));
+    for (size_t i = 0, k = 0; i < l->groups.n; i++) {
+        const struct group *g = &l->groups.v[i];
+        if (g->number % parts != part)
+            continue;
+        if (k + AHEAD < s->next.n)
+            stream_fetch(s->next.v[k + AHEAD]);
+        streams_put(s, s->next.v[k++], l->address.v + g->first, l->place.v + g->first, g->n, from);
+    }
+}
+
 static void patterns_take(void *memory, void *list, u32 part)
 {
     struct pattern_memory *m = memory;
@@ -295,12 +321,7 @@ static void patterns_take(void *memory, void *list, u32 part)
     variables_taken(v);
     if (m->merged)
         streams_put_merged(s, l->thread, l->address.v, l->place.v, l->source.v, l->n);
-    for (size_t i = 0; i < l->groups.n; i++) {
-        const struct group *g = &l->groups.v[i];
-        if (g->number % m->n_parts == part)
-            streams_put(s, l->thread, g->number, l->address.v + g->first, l->place.v + g->first,
-                        g->n, *refs);
-    }
+    put_groups(l, s, part, m->n_parts, *refs);
     *refs += l->n;
 }
 

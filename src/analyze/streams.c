@@ -31,6 +31,7 @@ void streams_fini(struct streams *s)
     vec_fini(&s->slots);
     vec_fini(&s->threads);
     vec_fini(&s->places);
+    vec_fini(&s->next);
 }
 
 u64 *streams_refs(struct streams *s, u32 thread)
@@ -76,7 +77,7 @@ static struct stream *new_stream(const struct streams *s, u32 thread, u32 number
     return x;
 }
 
-static struct stream *find(struct streams *s, u32 thread, u32 number)
+struct stream *streams_find(struct streams *s, u32 thread, u32 number)
 {
     if (2 * s->all.n >= s->slots.n)
         rehash(s);
@@ -85,6 +86,7 @@ static struct stream *find(struct streams *s, u32 thread, u32 number)
         *slot = (struct stream_slot){thread, number, new_stream(s, thread, number)};
         vec_push(&s->all, slot->of);
     }
+    __builtin_prefetch(slot->of, 1);
     return slot->of;
 }
 
@@ -128,10 +130,8 @@ static void keep_waiting(struct stream *x, const u64 *address, const u32 *place,
     copy_places(vec_grow(&x->place, n), place, n, from);
 }
 
-void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place,
-                 size_t n, u64 from)
+void streams_put(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
 {
-    struct stream *x = find(s, thread, number);
     if (x->address.n + n > ENOUGH)
         put_waiting(x);
     if (n > ENOUGH)
@@ -143,7 +143,7 @@ void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, 
 void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
                         const u32 *source, size_t n)
 {
-    struct stream *x = find(s, thread, 0);
+    struct stream *x = streams_find(s, thread, 0);
     for (size_t i = 0; i < n; i++) {
         if (s->rules->check)
             x->at.given += descriptor_digest(x->where.place, address[i], type[i]);
