@@ -384,7 +384,7 @@ BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d
     }
     make_pool_room(v, l);
     u32 at = v->n_pool++;
-    for (; at && pooled(v, l, at - 1)->place > d->place; at--)
+    for (; l && at && pooled(v, l, at - 1)->place > d->place; at--) /* references come by place */
         memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);
     memcpy(pooled(v, l, at), d, size);
     if (x->few)

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { ENOUGH = 64 /* references */ };
+enum { ENOUGH = 256 /* references */ };
 
 void streams_init(struct streams *s, const struct findings_rules *rules)
 {
@@ -67,8 +67,9 @@ static void rehash(struct streams *s)
 
 static struct stream *new_stream(const struct streams *s, u32 thread, u32 number)
 {
-    struct stream *x = zeros(1, sizeof *x);
-    x->thread = thread;
+    struct stream *x = aligned_alloc(_Alignof(struct stream), sizeof *x);
+    check(x != NULL);
+    *x = (struct stream){.thread = thread};
     x->number = number;
     findings_init(&x->at, s->rules);
     findings_init(&x->order, s->rules);

@@ -13,7 +13,7 @@ struct stream {
     VEC(u64) address, place;   /* that were put, but that the detectors have not been given yet */
     struct detector where, when;
     struct findings at, order;
-};
+} __attribute__((aligned(64))); /* so that what comes first is in one line of the cache */
 
 struct stream_slot {
     u32 thread, number;
