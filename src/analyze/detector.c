@@ -192,11 +192,17 @@ BY_LEVEL void end_passed(struct detector *x, u32 l)
 }
 
 /* From the bottom up, so that whatever ended below has come before anybody stops expecting it. */
-static void end_all_passed(struct detector *x)
+static void end_some_passed(struct detector *x)
 {
     end_passed(x, 0);
     for (u32 l = 1; l < x->n_levels && x->levels[l].changed; l++)
         end_passed(x, l);
+}
+
+BY_LEVEL void end_all_passed(struct detector *x)
+{
+    if (x->levels[0].n_runs || (x->n_levels > 1 && x->levels[1].changed))
+        end_some_passed(x);
 }
 
 /* Too many runs: the one that is waited for longest ends. */
@@ -401,17 +407,20 @@ static void put_item(struct detector *x, u32 l, const struct descriptor *d)
 
 /* -- References --------------------------------------------------------------------------------- */
 
-BY_LEVEL void put_one(struct detector *x, u64 address, u32 type, u32 source)
+/* Whether it was expected. */
+BY_LEVEL bool put_one(struct detector *x, u64 address, u32 type, u32 source)
 {
     const struct descriptor d = {.start = address, .place = x->place, .type = type, .source = source, .shape = type};
     reach_level(x, 0);
-    if (!join_run(x, 0, &d)) {
+    const bool expected = join_run(x, 0, &d);
+    if (!expected) {
         const u32 key = key_of(x, &d);
         end_all_passed(x);
         if (!pair_up(x, 0, &d, key))
             wait_in_pool(x, 0, &d, key);
     }
     x->place++;
+    return expected;
 }
 
 void detector_put(struct detector *x, u64 address, u32 type, u32 source)
@@ -422,7 +431,7 @@ void detector_put(struct detector *x, u64 address, u32 type, u32 source)
 /* As many as go on with the only run there is. */
 static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
 {
-    if (!x->n_levels || x->levels[0].n_runs != 1)
+    if (x->levels[0].n_runs != 1)
         return 0;
     struct detector_run *r = run_at(x->levels, 0, 0);
     struct descriptor_loop *o = &r->d.loop[0];
@@ -441,11 +450,9 @@ static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
 
 void detector_put_all(struct detector *x, const u64 *address, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        i += go_on_alone(x, address + i, n - i);
-        if (i < n)
-            put_one(x, address[i], 0, 0);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (put_one(x, address[i], 0, 0))
+            i += go_on_alone(x, address + i + 1, n - i - 1);
 }
 
 void detector_end(struct detector *x)

@@ -19,8 +19,7 @@ void streams_fini(struct streams *s)
 {
     for (size_t i = 0; i < s->all.n; i++) {
         struct stream *x = s->all.v[i];
-        vec_fini(&x->address);
-        vec_fini(&x->place);
+        vec_fini(&x->waiting);
         detector_fini(&x->where);
         detector_fini(&x->when);
         findings_fini(&x->at);
@@ -30,6 +29,7 @@ void streams_fini(struct streams *s)
     vec_fini(&s->all);
     vec_fini(&s->slots);
     vec_fini(&s->threads);
+    vec_fini(&s->addresses);
     vec_fini(&s->places);
     vec_fini(&s->next);
 }
@@ -106,35 +106,39 @@ static void put_both(struct stream *x, const u64 *address, const u64 *place, siz
     put(&x->when, &x->order, place, n);
 }
 
-static void put_waiting(struct stream *x)
+static void put_waiting(struct streams *s, struct stream *x)
 {
-    put_both(x, x->address.v, x->place.v, x->address.n);
-    x->address.n = x->place.n = 0;
-}
-
-static void copy_places(u64 *to, const u32 *place, size_t n, u64 from)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = from + place[i];
+    const size_t n = x->waiting.n;
+    s->addresses.n = s->places.n = 0;
+    u64 *address = vec_grow(&s->addresses, n), *place = vec_grow(&s->places, n);
+    for (size_t i = 0; i < n; i++) {
+        address[i] = x->waiting.v[i].address;
+        place[i] = x->waiting.v[i].place;
+    }
+    put_both(x, address, place, n);
+    x->waiting.n = 0;
 }
 
 static void put_all(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
 {
     s->places.n = 0;
-    copy_places(vec_grow(&s->places, n), place, n, from);
-    put_both(x, address, s->places.v, n);
+    u64 *places = vec_grow(&s->places, n);
+    for (size_t i = 0; i < n; i++)
+        places[i] = from + place[i];
+    put_both(x, address, places, n);
 }
 
 static void keep_waiting(struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
 {
-    memcpy(vec_grow(&x->address, n), address, n * sizeof *address);
-    copy_places(vec_grow(&x->place, n), place, n, from);
+    struct stream_ref *to = vec_grow(&x->waiting, n);
+    for (size_t i = 0; i < n; i++)
+        to[i] = (struct stream_ref){address[i], from + place[i]};
 }
 
 void streams_put(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
 {
-    if (x->address.n + n > ENOUGH)
-        put_waiting(x);
+    if (x->waiting.n + n > ENOUGH)
+        put_waiting(s, x);
     if (n > ENOUGH)
         put_all(s, x, address, place, n, from);
     else
@@ -155,7 +159,8 @@ void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const
 void streams_end(struct streams *s)
 {
     for (size_t i = 0; i < s->all.n; i++) {
-        put_waiting(s->all.v[i]);
+        put_waiting(s, s->all.v[i]);
+        vec_fini(&s->all.v[i]->waiting);
         detector_end(&s->all.v[i]->where);
         detector_end(&s->all.v[i]->when);
     }

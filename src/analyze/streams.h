@@ -8,9 +8,13 @@
 
 #include "analyze/findings.h"
 
+struct stream_ref {
+    u64 address, place;
+};
+
 struct stream {
-    u32 thread, number;        /* of the thread, and of the static reference */
-    VEC(u64) address, place;   /* that were put, but that the detectors have not been given yet */
+    u32 thread, number;             /* of the thread, and of the static reference */
+    VEC(struct stream_ref) waiting; /* that were put, but that the detectors have not been given yet */
     struct detector where, when;
     struct findings at, order;
 } __attribute__((aligned(64))); /* so that what comes first is in one line of the cache */
@@ -31,7 +35,7 @@ struct streams {
     VEC(struct stream *) all;
     VEC(struct stream_slot) slots; /* a hash table of them */
     VEC(struct stream_thread) threads;
-    VEC(u64) places;
+    VEC(u64) addresses, places;
     VEC(struct stream *) next; /* those that will be put to */
 };
 
@@ -43,8 +47,7 @@ struct stream *streams_find(struct streams *s, u32 thread, u32 number);
 /* Let there be room in the cache for more of it soon. */
 static inline void stream_fetch(const struct stream *x)
 {
-    __builtin_prefetch(x->address.v + x->address.n, 1);
-    __builtin_prefetch(x->place.v + x->place.n, 1);
+    __builtin_prefetch(x->waiting.v + x->waiting.n, 1);
 }
 /* More of it: their addresses, and their places, counted from `from`. */
 void streams_put(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from);
