@@ -340,6 +340,41 @@ static void keys_change_nothing(void)
     }
 }
 
+/* Whenever an item has to wait, it was looked for runs that have ended, up to where nothing has changed. */
+static u64 put_and_look(struct detector *x, u64 address)
+{
+    const u64 place = x->place;
+    detector_put(x, address, 0, 0);
+    const struct detector_level *v = x->levels;
+    const struct descriptor *last = (const struct descriptor *)(v->pool + (v->pool_first + v->n_pool - 1) * descriptor_size(0));
+    if (!v->n_pool || last->place != place || x->n_levels == 1)
+        return 0;
+    CHECK_CASE(!v[1].changed, "reference %lu", place);
+    for (u32 k = 0; k < v->n_runs; k++) {
+        const struct detector_run *r = (const struct detector_run *)(v->runs + k * (offsetof(struct detector_run, d) + descriptor_size(1)));
+        CHECK_CASE(r->next_place > place, "reference %lu: run %u", place, k);
+    }
+    return 1;
+}
+
+static void what_has_passed_has_ended(void)
+{
+    u64 waited = 0;
+    for (u32 i = 1; i < 100; i++) {
+        struct detector x;
+        seed = i * 0x9e3779b97f4a7c15;
+        clear();
+        put_mixture(3);
+        memset(stream.type.v, 0, stream.type.n * sizeof *stream.type.v);
+        find_begin(&x, &plain);
+        for (size_t k = 0; k < stream.address.n; k++)
+            waited += put_and_look(&x, stream.address.v[k]);
+        detector_end(&x);
+        detector_fini(&x);
+    }
+    CHECK_CASE(waited > 1000, "%lu items waited", waited);
+}
+
 static void memory_does_not_grow(void)
 {
     struct detector x;
@@ -367,6 +402,7 @@ int main(void)
     mixtures_expand(1000);
     noise_expands();
     keys_change_nothing();
+    what_has_passed_has_ended();
     memory_does_not_grow();
     vec_fini(&stream.address);
     vec_fini(&stream.type);
