@@ -21,6 +21,14 @@ struct aims {
     VEC(struct aim) v; /* by static reference */
 };
 
+/* This one comes soon. */
+static inline void aims_fetch(const struct aims *a, u32 number)
+{
+    if (number < a->v.n) {
+        __builtin_prefetch(&a->v.v[number], 1);
+        __builtin_prefetch((const u8 *)&a->v.v[number + 1] - 1, 1);
+    }
+}
 /* Made at these addresses and places in the work, between which nothing is allocated or freed. refs: of the table, by place. */
 void aims_put(struct aims *a, struct variable_part *p, u32 number, const u32 *refs, const u64 *address, const u32 *place, size_t n);
 /* All was put. */

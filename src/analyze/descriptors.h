@@ -28,7 +28,7 @@ struct descriptor {
     u32 type;         /* what it was told; all its references have the same */
     u32 source;       /* ... with the first of them */
     u32 depth;        /* loops: 0 is an IAD, 1 an RSD, more are PRSDs around one */
-    u32 pad;
+    u32 shape;        /* a hash of type and loops, as long as others are compared with it */
     struct descriptor_loop loop[];
 };
 

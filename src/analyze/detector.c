@@ -3,6 +3,7 @@
 #include "analyze/detector.h"
 #include "base/err.h"
 
+#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@ enum {
     PATIENCE = 4 /* windows that an unordered run is waited for */
 };
 
+#define PLACE_WEIGHT 0x9e3779b1u
+#define SHAPE_WEIGHT 0x85ebca77u
+
 /* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
 #define BY_LEVEL static inline __attribute__((always_inline))
 
@@ -18,7 +22,7 @@ static void put_item(struct detector *x, u32 l, const struct descriptor *d);
 
 void detector_init(struct detector *x, const struct detector_rules *rules, void *to)
 {
-    *x = (struct detector){.rules = rules, .to = to};
+    *x = (struct detector){.rules = rules, .to = to, .place_weight = rules->unordered ? 0 : PLACE_WEIGHT, .few = rules->window <= DETECTOR_FEW};
     check(rules->depth < DESCRIPTOR_DEPTH);
 }
 
@@ -71,7 +75,7 @@ BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
     memmove(array + i * size, array + (i + 1) * size, (--*n - i) * size);
 }
 
-static struct detector_level *reach_level(struct detector *x, u32 l)
+BY_LEVEL struct detector_level *reach_level(struct detector *x, u32 l)
 {
     if (l == x->n_levels) {
         x->levels = realloc(x->levels, (l + 1) * sizeof *x->levels);
@@ -89,6 +93,15 @@ BY_LEVEL bool alike(const struct descriptor *a, const struct descriptor *b, u32 
     return a->type == b->type && (!l || !memcmp(a->loop, b->loop, l * sizeof a->loop[0]));
 }
 
+/* The shape of items with one more loop around them. */
+static u32 shape_of(u32 shape, const struct descriptor_loop *o)
+{
+    u64 x = (shape ^ o->count) * 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 32 ^ o->stride) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 29 ^ o->step) * 0x94d049bb133111eb;
+    return (u32)(x >> 32);
+}
+
 static void give(struct detector *x, u32 l, const struct descriptor *d)
 {
     if (l > x->rules->depth)
@@ -102,6 +115,7 @@ static void end_run(struct detector *x, u32 l, u32 i)
     struct detector_level *v = &x->levels[l];
     union any_descriptor copy; /* levels may move */
     memcpy(&copy, &run_at(v, l, i)->d, descriptor_size(l + 1));
+    copy.d.shape = shape_of(copy.d.shape, &copy.d.loop[l]);
     take_out(v->runs, &v->n_runs, i, run_size(l));
     give(x, l + 1, &copy.d);
 }
@@ -178,11 +192,17 @@ BY_LEVEL void end_passed(struct detector *x, u32 l)
 }
 
 /* From the bottom up, so that whatever ended below has come before anybody stops expecting it. */
-static void end_all_passed(struct detector *x)
+static void end_some_passed(struct detector *x)
 {
     end_passed(x, 0);
     for (u32 l = 1; l < x->n_levels && x->levels[l].changed; l++)
         end_passed(x, l);
+}
+
+BY_LEVEL void end_all_passed(struct detector *x)
+{
+    if (x->levels[0].n_runs || (x->n_levels > 1 && x->levels[1].changed))
+        end_some_passed(x);
 }
 
 /* Too many runs: the one that is waited for longest ends. */
@@ -215,6 +235,56 @@ static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
     r->limit = limit_of(x, l, r);
     if (r->limit == LEAST)
         end_run(x, l, v->n_runs - 1);
+}
+
+/* -- Keys --------------------------------------------------------------------------------------- */
+
+/* Linear in starts and places; what else must be the same makes it different. */
+BY_LEVEL u32 key_of(const struct detector *x, const struct descriptor *d)
+{
+    return (u32)d->start + (u32)d->place * x->place_weight + d->shape * SHAPE_WEIGHT;
+}
+
+/* A key for an item in the pool, that has so many behind it. Nearly always there are none: then all are moved at once, since what was stored bit by bit
+ * could not be loaded at once soon. */
+BY_LEVEL void add_key(struct detector_level *v, u32 key, u32 behind)
+{
+    if (behind) {
+        memmove(v->keys, v->keys + 1, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
+        v->keys[DETECTOR_FEW - 1 - behind] = key;
+        return;
+    }
+    __m128i *keys = (__m128i *)v->keys;
+    const __m128i a = _mm_loadu_si128(keys), b = _mm_loadu_si128(keys + 1);
+    _mm_storeu_si128(keys, _mm_or_si128(_mm_srli_si128(a, 4), _mm_slli_si128(b, 12)));
+    _mm_storeu_si128(keys + 1, _mm_or_si128(_mm_srli_si128(b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12)));
+}
+
+BY_LEVEL void take_key_out(struct detector_level *v, u32 behind)
+{
+    memmove(v->keys + 1, v->keys, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
+}
+
+/* Whether an item with this key may be the third of a run. Nearly always it is not. */
+BY_LEVEL bool may_be_third(const struct detector_level *v, u32 key)
+{
+    const __m128i *keys = (const __m128i *)v->keys;
+    const __m128i d = _mm_set1_epi32((int)key), a = _mm_loadu_si128(keys), b = _mm_loadu_si128(keys + 1);
+    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(a, a), d), first_b = _mm_sub_epi32(_mm_add_epi32(b, b), d);
+    __m128i found = _mm_setzero_si128();
+#define COMPARE(first, with, lane) found = _mm_or_si128(found, _mm_cmpeq_epi32(first, _mm_shuffle_epi32(with, 0x55 * (lane))))
+    COMPARE(first_a, a, 0);
+    COMPARE(first_a, a, 1);
+    COMPARE(first_a, a, 2);
+    COMPARE(first_b, a, 0);
+    COMPARE(first_b, a, 1);
+    COMPARE(first_b, a, 2);
+    COMPARE(first_b, a, 3);
+    COMPARE(first_b, b, 0);
+    COMPARE(first_b, b, 1);
+    COMPARE(first_b, b, 2);
+#undef COMPARE
+    return _mm_movemask_epi8(found);
 }
 
 /* -- Pools -------------------------------------------------------------------------------------- */
@@ -252,44 +322,64 @@ static u32 find_third_anywhere(const struct detector *x, u32 l, u32 y, const str
     return y;
 }
 
+/* Two items in a pool: the first and the second of three. */
+struct pair {
+    u32 z, y;
+};
+
 /* Three items at even distances are a run. The nearest are tried first. */
-BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL bool find_pair(const struct detector *x, u32 l, const struct descriptor *d, struct pair *p)
 {
     const struct detector_level *v = &x->levels[l];
+    const bool unordered = x->rules->unordered;
     for (u32 y = v->n_pool, from = y; y-- > 1;) {
-        union any_descriptor first, second;
         const u64 middle = pooled(v, l, y)->place;
-        if (!x->rules->unordered && middle + middle < d->place + pooled(v, l, 0)->place)
+        if (!unordered && middle + middle < d->place + pooled(v, l, 0)->place)
             break; /* nothing is as early as a third would have to be */
         if (middle >= d->place || !alike(pooled(v, l, y), d, l))
             continue;
-        u32 z =
-            x->rules->unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from);
-        if (z == y)
-            continue;
-        memcpy(&first, pooled(v, l, z), descriptor_size(l));
-        memcpy(&second, pooled(v, l, y), descriptor_size(l));
-        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, y, descriptor_size(l));
-        take_out((u8 *)pooled(v, l, 0), &x->levels[l].n_pool, z, descriptor_size(l));
-        if (v->n_runs == x->rules->window)
-            end_oldest(x, l);
-        begin_run(x, l, &first.d, &second.d, d->place);
-        return true;
+        *p = (struct pair){unordered ? find_third_anywhere(x, l, y, d) : find_third(x, l, y, d, &from), y};
+        if (p->z != y)
+            return true;
     }
     return false;
 }
 
-/* The pool wanders through its array, and begins anew when it comes to the end. */
+BY_LEVEL void take_from_pool(struct detector *x, u32 l, u32 i, struct descriptor *to)
+{
+    struct detector_level *v = &x->levels[l];
+    memcpy(to, pooled(v, l, i), descriptor_size(l));
+    take_out((u8 *)pooled(v, l, 0), &v->n_pool, i, descriptor_size(l));
+    if (x->few)
+        take_key_out(v, v->n_pool - i);
+}
+
+BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d, u32 key)
+{
+    struct detector_level *v = &x->levels[l];
+    union any_descriptor first, second;
+    struct pair p;
+    if ((x->few && !may_be_third(v, key)) || !find_pair(x, l, d, &p))
+        return false;
+    take_from_pool(x, l, p.y, &second.d);
+    take_from_pool(x, l, p.z, &first.d);
+    if (v->n_runs == x->rules->window)
+        end_oldest(x, l);
+    begin_run(x, l, &first.d, &second.d, d->place);
+    return true;
+}
+
+/* The pool wanders through its array, and begins anew when it comes to the end; of an array that is so long that this is seldom. */
 BY_LEVEL void make_pool_room(struct detector_level *v, u32 l)
 {
-    if (v->pool_first && v->pool_first + v->n_pool == v->pool_room) {
+    if (v->pool_first && v->pool_first >= v->pool_room / 2 && v->pool_first + v->n_pool == v->pool_room) {
         memmove(v->pool, pooled(v, l, 0), v->n_pool * descriptor_size(l));
         v->pool_first = 0;
     }
     make_room(&v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
 }
 
-BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d, u32 key)
 {
     struct detector_level *v = &x->levels[l];
     const size_t size = descriptor_size(l);
@@ -300,40 +390,48 @@ BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d
     }
     make_pool_room(v, l);
     u32 at = v->n_pool++;
-    for (; at && pooled(v, l, at - 1)->place > d->place; at--)
+    for (; l && at && pooled(v, l, at - 1)->place > d->place; at--) /* references come by place */
         memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);
     memcpy(pooled(v, l, at), d, size);
+    if (x->few)
+        add_key(v, key, v->n_pool - 1 - at);
 }
 
 static void put_item(struct detector *x, u32 l, const struct descriptor *d)
 {
+    const u32 key = key_of(x, d);
     reach_level(x, l)->changed = true;
-    if (!join_run(x, l, d) && !pair_up(x, l, d))
-        wait_in_pool(x, l, d);
+    if (!join_run(x, l, d) && !pair_up(x, l, d, key))
+        wait_in_pool(x, l, d, key);
 }
 
 /* -- References --------------------------------------------------------------------------------- */
 
-static void put_unexpected(struct detector *x, const struct descriptor *d)
+/* Whether it was expected. */
+BY_LEVEL bool put_one(struct detector *x, u64 address, u32 type, u32 source)
 {
+    const struct descriptor d = {.start = address, .place = x->place, .type = type, .source = source, .shape = type};
     reach_level(x, 0);
-    end_all_passed(x);
-    if (!pair_up(x, 0, d))
-        wait_in_pool(x, 0, d);
+    const bool expected = join_run(x, 0, &d);
+    if (!expected) {
+        const u32 key = key_of(x, &d);
+        end_all_passed(x);
+        if (!pair_up(x, 0, &d, key))
+            wait_in_pool(x, 0, &d, key);
+    }
+    x->place++;
+    return expected;
 }
 
 void detector_put(struct detector *x, u64 address, u32 type, u32 source)
 {
-    struct descriptor d = {.start = address, .place = x->place, .type = type, .source = source};
-    if (!x->n_levels || !join_run(x, 0, &d))
-        put_unexpected(x, &d);
-    x->place++;
+    put_one(x, address, type, source);
 }
 
 /* As many as go on with the only run there is. */
 static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
 {
-    if (!x->n_levels || x->levels[0].n_runs != 1)
+    if (x->levels[0].n_runs != 1)
         return 0;
     struct detector_run *r = run_at(x->levels, 0, 0);
     struct descriptor_loop *o = &r->d.loop[0];
@@ -352,11 +450,9 @@ static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
 
 void detector_put_all(struct detector *x, const u64 *address, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        i += go_on_alone(x, address + i, n - i);
-        if (i < n)
-            detector_put(x, address[i], 0, 0);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (put_one(x, address[i], 0, 0))
+            i += go_on_alone(x, address + i + 1, n - i - 1);
 }
 
 void detector_end(struct detector *x)

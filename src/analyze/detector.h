@@ -35,7 +35,11 @@ struct detector_run {
     struct descriptor d;
 };
 
+enum { DETECTOR_FEW = 8 };
+
+/* Items have keys. Those of three items at even distances are at even distances too: so a search for such items looks at all keys at once first. */
 struct detector_level {
+    u32 keys[DETECTOR_FEW]; /* of the last items in the pool, the last one's last; whatever it may be of those that are not there */
     u32 pool_first, n_pool,
         pool_room; /* where the pool begins in its array, which has room for more */
     u32 n_runs, runs_room;
@@ -47,8 +51,10 @@ struct detector_level {
 struct detector {
     const struct detector_rules *rules;
     void *to;
-    u64 place; /* of the next reference */
+    u64 place;        /* of the next reference */
+    u32 place_weight; /* in a key */
     u32 n_levels;
+    bool few;         /* may be in a pool, so that all of them have keys */
     struct detector_level *levels;
 };
 

@@ -16,7 +16,8 @@ enum {
     WINDOW_LIMIT = 1024,
     KEEP = 16,
     MERGED_KEEP = 1000,
-    KEEP_LIMIT = 1 << 20
+    KEEP_LIMIT = 1 << 20,
+    AHEAD = 8 /* groups whose memory is fetched before it is needed */
 };
 
 struct patterns {
@@ -31,7 +32,7 @@ struct patterns {
 
 /* References of one static reference. */
 struct group {
-    u32 number, first, n;
+    u32 number, part, first, n;
 };
 
 struct list {
@@ -186,14 +187,22 @@ static u32 ref_of(const struct batch *b, u32 j)
     return b->ref[j] & BATCH_ODD ? b->odd[b->ref[j] & ~BATCH_ODD].ref : b->ref[j];
 }
 
-static struct static_use use_of(struct list *l, const struct batch *b, u32 j)
+static struct static_use use_of_odd(struct list *l, const struct batch *b, u32 j)
 {
-    const bool odd = b->ref[j] & BATCH_ODD;
     const u32 ref = ref_of(b, j);
     if (ref >= l->uses.of.n)
         statics_copy(&l->memory->statics, &l->uses);
-    return odd ? statics_sized(&l->memory->statics, ref, b->odd[b->ref[j] & ~BATCH_ODD].size)
-               : l->uses.of.v[ref];
+    return statics_sized(&l->memory->statics, ref, b->odd[b->ref[j] & ~BATCH_ODD].size);
+}
+
+static inline struct static_use use_of(struct list *l, const struct batch *b, u32 j)
+{
+    const u32 ref = b->ref[j];
+    if (ref & BATCH_ODD)
+        return use_of_odd(l, b, j);
+    if (ref >= l->uses.of.n)
+        statics_copy(&l->memory->statics, &l->uses);
+    return l->uses.of.v[ref];
 }
 
 static void add_merged(struct list *l, const struct batch *b)
@@ -215,16 +224,18 @@ static void make_groups(struct list *l, const struct batch *b)
     l->numbers.n = 0;
     u32 *number = vec_grow(&l->numbers, b->n_refs), *ref = vec_grow(&l->refs, b->n_refs);
     for (u32 j = 0; j < b->n_refs; j++) {
+        __builtin_prefetch(&l->uses.of.v[b->ref[j + 8] & ~BATCH_ODD]); /* there are as many behind the last */
         number[j] = use_of(l, b, j).number;
         ref[j] = ref_of(b, j);
         vec_reach(&l->counts, number[j]);
         if (!l->counts.v[number[j]]++)
-            vec_push(&l->groups, (struct group){.number = number[j]});
+            vec_push(&l->groups, ((struct group){.number = number[j], .part = number[j] % l->memory->n_parts}));
     }
     u32 first = l->n;
     for (size_t i = old; i < l->groups.n; i++) {
         struct group *g = &l->groups.v[i];
-        *g = (struct group){g->number, first, l->counts.v[g->number]};
+        g->first = first;
+        g->n = l->counts.v[g->number];
         l->counts.v[g->number] = first;
         first += g->n;
     }
@@ -257,12 +268,12 @@ static void patterns_add(void *list, const struct events *e)
 }
 
 /* What the references of a part come to, in the order of the list: something is allocated or freed between them. */
-static void aim_in_order(const struct list *l, struct aims *a, struct variable_part *v, u32 part, u32 parts)
+static void aim_in_order(const struct list *l, struct aims *a, struct variable_part *v, u32 part)
 {
     struct listed *order = zeros(l->n, sizeof *order);
     for (u32 i = 0; i < l->groups.n; i++) {
         const struct group *g = &l->groups.v[i];
-        for (u32 k = g->first; g->number % parts == part && k < g->first + g->n; k++)
+        for (u32 k = g->first; g->part == part && k < g->first + g->n; k++)
             order[l->place.v[k]] = (struct listed){i, k + 1};
     }
     for (u32 i = 0; i < l->n; i++) {
@@ -275,12 +286,31 @@ static void aim_in_order(const struct list *l, struct aims *a, struct variable_p
     free(order);
 }
 
-static void aim(const struct list *l, struct aims *a, struct variable_part *v, u32 part, u32 parts)
+static void aim(const struct list *l, struct aims *a, struct variable_part *v, u32 part)
 {
     for (size_t i = 0; i < l->groups.n; i++) {
         const struct group *g = &l->groups.v[i];
-        if (g->number % parts == part)
+        if (i + AHEAD < l->groups.n)
+            aims_fetch(a, l->groups.v[i + AHEAD].number);
+        if (g->part == part)
             aims_put(a, v, g->number, l->refs.v, l->address.v + g->first, l->place.v + g->first, g->n);
+    }
+}
+
+/* A work comes to many streams, few of which are in the cache: all are on their way before the first is needed. */
+static void put_groups(const struct list *l, struct streams *s, u32 part, u64 from)
+{
+    s->next.n = 0;
+    for (size_t i = 0; i < l->groups.n; i++)
+        if (l->groups.v[i].part == part)
+            vec_push(&s->next, streams_find(s, l->thread, l->groups.v[i].number));
+    for (size_t i = 0, k = 0; i < l->groups.n; i++) {
+        const struct group *g = &l->groups.v[i];
+        if (g->part != part)
+            continue;
+        if (k + AHEAD < s->next.n)
+            stream_fetch(s->next.v[k + AHEAD]);
+        streams_put(s, s->next.v[k++], l->address.v + g->first, l->place.v + g->first, g->n, from);
     }
 }
 
@@ -291,16 +321,11 @@ static void patterns_take(void *memory, void *list, u32 part)
     struct streams *s = &m->parts[part];
     u64 *refs = streams_refs(s, l->thread);
     struct variable_part *v = variables_take(m->variables, part, &l->variables);
-    (l->variables.sightings.v.n ? aim_in_order : aim)(l, &m->aims[part], v, part, m->n_parts);
+    (l->variables.sightings.v.n ? aim_in_order : aim)(l, &m->aims[part], v, part);
     variables_taken(v);
     if (m->merged)
         streams_put_merged(s, l->thread, l->address.v, l->place.v, l->source.v, l->n);
-    for (size_t i = 0; i < l->groups.n; i++) {
-        const struct group *g = &l->groups.v[i];
-        if (g->number % m->n_parts == part)
-            streams_put(s, l->thread, g->number, l->address.v + g->first, l->place.v + g->first,
-                        g->n, *refs);
-    }
+    put_groups(l, s, part, *refs);
     *refs += l->n;
 }
 

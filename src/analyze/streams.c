@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of streams, each with two detectors. */
+/* A hash table of streams, each with two detectors.
+ *
+ * An interpreter has thousands of streams, and comes to each of them a few times in a while: too seldom for its detectors to be in the cache still. So
+ * references wait until it is worth the while to fetch them. */
 #include "analyze/streams.h"
 #include "base/err.h"
 
 #include <stdlib.h>
+
+enum { ENOUGH = 256 /* references */ };
 
 void streams_init(struct streams *s, const struct findings_rules *rules)
 {
@@ -14,6 +19,7 @@ void streams_fini(struct streams *s)
 {
     for (size_t i = 0; i < s->all.n; i++) {
         struct stream *x = s->all.v[i];
+        vec_fini(&x->waiting);
         detector_fini(&x->where);
         detector_fini(&x->when);
         findings_fini(&x->at);
@@ -23,7 +29,9 @@ void streams_fini(struct streams *s)
     vec_fini(&s->all);
     vec_fini(&s->slots);
     vec_fini(&s->threads);
+    vec_fini(&s->addresses);
     vec_fini(&s->places);
+    vec_fini(&s->next);
 }
 
 u64 *streams_refs(struct streams *s, u32 thread)
@@ -59,9 +67,9 @@ static void rehash(struct streams *s)
 
 static struct stream *new_stream(const struct streams *s, u32 thread, u32 number)
 {
-    struct stream *x = malloc(sizeof *x);
+    struct stream *x = aligned_alloc(_Alignof(struct stream), sizeof *x);
     check(x != NULL);
-    x->thread = thread;
+    *x = (struct stream){.thread = thread};
     x->number = number;
     findings_init(&x->at, s->rules);
     findings_init(&x->order, s->rules);
@@ -70,7 +78,7 @@ static struct stream *new_stream(const struct streams *s, u32 thread, u32 number
     return x;
 }
 
-static struct stream *find(struct streams *s, u32 thread, u32 number)
+struct stream *streams_find(struct streams *s, u32 thread, u32 number)
 {
     if (2 * s->all.n >= s->slots.n)
         rehash(s);
@@ -79,6 +87,7 @@ static struct stream *find(struct streams *s, u32 thread, u32 number)
         *slot = (struct stream_slot){thread, number, new_stream(s, thread, number)};
         vec_push(&s->all, slot->of);
     }
+    __builtin_prefetch(slot->of, 1);
     return slot->of;
 }
 
@@ -91,22 +100,55 @@ static void put(struct detector *x, struct findings *f, const u64 *v, size_t n)
     detector_put_all(x, v, n);
 }
 
-void streams_put(struct streams *s, u32 thread, u32 number, const u64 *address, const u32 *place,
-                 size_t n, u64 from)
+static void put_both(struct stream *x, const u64 *address, const u64 *place, size_t n)
 {
-    struct stream *x = find(s, thread, number);
+    put(&x->where, &x->at, address, n);
+    put(&x->when, &x->order, place, n);
+}
+
+static void put_waiting(struct streams *s, struct stream *x)
+{
+    const size_t n = x->waiting.n;
+    s->addresses.n = s->places.n = 0;
+    u64 *address = vec_grow(&s->addresses, n), *place = vec_grow(&s->places, n);
+    for (size_t i = 0; i < n; i++) {
+        address[i] = x->waiting.v[i].address;
+        place[i] = x->waiting.v[i].place;
+    }
+    put_both(x, address, place, n);
+    x->waiting.n = 0;
+}
+
+static void put_all(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
+{
     s->places.n = 0;
     u64 *places = vec_grow(&s->places, n);
     for (size_t i = 0; i < n; i++)
         places[i] = from + place[i];
-    put(&x->where, &x->at, address, n);
-    put(&x->when, &x->order, places, n);
+    put_both(x, address, places, n);
+}
+
+static void keep_waiting(struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
+{
+    struct stream_ref *to = vec_grow(&x->waiting, n);
+    for (size_t i = 0; i < n; i++)
+        to[i] = (struct stream_ref){address[i], from + place[i]};
+}
+
+void streams_put(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
+{
+    if (x->waiting.n + n > ENOUGH)
+        put_waiting(s, x);
+    if (n > ENOUGH)
+        put_all(s, x, address, place, n, from);
+    else
+        keep_waiting(x, address, place, n, from);
 }
 
 void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
                         const u32 *source, size_t n)
 {
-    struct stream *x = find(s, thread, 0);
+    struct stream *x = streams_find(s, thread, 0);
     for (size_t i = 0; i < n; i++) {
         if (s->rules->check)
             x->at.given += descriptor_digest(x->where.place, address[i], type[i]);
@@ -117,6 +159,8 @@ void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const
 void streams_end(struct streams *s)
 {
     for (size_t i = 0; i < s->all.n; i++) {
+        put_waiting(s, s->all.v[i]);
+        vec_fini(&s->all.v[i]->waiting);
         detector_end(&s->all.v[i]->where);
         detector_end(&s->all.v[i]->when);
     }

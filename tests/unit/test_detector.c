@@ -299,6 +299,82 @@ static void noise_expands(void)
     }
 }
 
+static void add_up(void *digest, const struct descriptor *d)
+{
+    u64 *x = digest;
+    const u64 first[] = {d->start, d->place, d->type, d->depth};
+    for (u32 i = 0; i < ARRAY_LEN(first); i++)
+        *x = (*x ^ first[i]) * 0x100000001b3;
+    for (u32 i = 0; i < d->depth; i++)
+        *x = (((*x ^ d->loop[i].count) * 0x100000001b3 ^ d->loop[i].stride) * 0x100000001b3 ^ d->loop[i].step) * 0x100000001b3;
+}
+
+/* All that is found, in its order; without keys, every item in a pool is compared. */
+static u64 digest_of(struct detector_rules rules, bool keys)
+{
+    struct detector x;
+    u64 digest = 1;
+    rules.done = add_up;
+    detector_init(&x, &rules, &digest);
+    CHECK(x.few);
+    x.few = keys;
+    for (size_t i = 0; i < stream.address.n; i++)
+        detector_put(&x, stream.address.v[i], stream.type.v[i], 0);
+    detector_end(&x);
+    detector_fini(&x);
+    return digest;
+}
+
+static void keys_change_nothing(void)
+{
+    for (u32 i = 1; i < 3000; i++) {
+        seed = i * 0x9e3779b97f4a7c15;
+        struct detector_rules rules = {.window = 3 + (u32)rnd(DETECTOR_FEW - 2), .depth = (u32)rnd(12), .unordered = !rnd(4)};
+        const u64 range = 2 + rnd(1 << rnd(8)), types = 1 + rnd(2);
+        clear();
+        if (rnd(2))
+            put_mixture(2);
+        for (u64 n = rnd(2000); n; n--)
+            put(rnd(4) ? rnd(range) : stream.address.n % 50 * 8, (u32)rnd(types));
+        CHECK_CASE(digest_of(rules, true) == digest_of(rules, false), "seed %u, %zu references", i, stream.address.n);
+    }
+}
+
+/* Whenever an item has to wait, it was looked for runs that have ended, up to where nothing has changed. */
+static u64 put_and_look(struct detector *x, u64 address)
+{
+    const u64 place = x->place;
+    detector_put(x, address, 0, 0);
+    const struct detector_level *v = x->levels;
+    const struct descriptor *last = (const struct descriptor *)(v->pool + (v->pool_first + v->n_pool - 1) * descriptor_size(0));
+    if (!v->n_pool || last->place != place || x->n_levels == 1)
+        return 0;
+    CHECK_CASE(!v[1].changed, "reference %lu", place);
+    for (u32 k = 0; k < v->n_runs; k++) {
+        const struct detector_run *r = (const struct detector_run *)(v->runs + k * (offsetof(struct detector_run, d) + descriptor_size(1)));
+        CHECK_CASE(r->next_place > place, "reference %lu: run %u", place, k);
+    }
+    return 1;
+}
+
+static void what_has_passed_has_ended(void)
+{
+    u64 waited = 0;
+    for (u32 i = 1; i < 100; i++) {
+        struct detector x;
+        seed = i * 0x9e3779b97f4a7c15;
+        clear();
+        put_mixture(3);
+        memset(stream.type.v, 0, stream.type.n * sizeof *stream.type.v);
+        find_begin(&x, &plain);
+        for (size_t k = 0; k < stream.address.n; k++)
+            waited += put_and_look(&x, stream.address.v[k]);
+        detector_end(&x);
+        detector_fini(&x);
+    }
+    CHECK_CASE(waited > 1000, "%lu items waited", waited);
+}
+
 static void memory_does_not_grow(void)
 {
     struct detector x;
@@ -325,6 +401,8 @@ int main(void)
     nests_take_few();
     mixtures_expand(1000);
     noise_expands();
+    keys_change_nothing();
+    what_has_passed_has_ended();
     memory_does_not_grow();
     vec_fini(&stream.address);
     vec_fini(&stream.type);
