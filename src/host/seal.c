@@ -83,10 +83,9 @@ static void *seal_main(void *run)
 {
     struct trace_press x = {0};
     struct seal_job j;
-    while (take_job(run, &j)) {
-        budget_yield(j.process, false);
+    budget_yield(run);
+    while (take_job(run, &j))
         make_chunk(run, &j, &x);
-    }
     trace_press_fini(&x);
     return NULL;
 }
