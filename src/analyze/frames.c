@@ -234,10 +234,28 @@ static void begin_thread(struct contexts *c, struct frames_thread *t, const stru
     push_frame(&t->now, (struct frame){.slot = m->rsp, .context = call(c, root, m->pc, 0)});
 }
 
+/* A copy of a stack may go on in the next stretch. */
+static void gather_copy(struct frames_thread *t, const struct stack_copy *s)
+{
+    if (!t->has_copy) {
+        t->has_copy = true;
+        t->copy.pc = s->pc;
+        t->copy.rsp = s->rsp;
+        t->copy.rbp = s->rbp;
+        t->copy.words.n = 0;
+    }
+    for (size_t i = 0; i < s->words.n; i++)
+        vec_push(&t->copy.words, s->words.v[i]);
+}
+
 /* What a copy tells of a thread's stack is all that is known of it: what was there before the gap may be gone. Other stacks are left as they were: nobody comes back to
  * those that are gone. */
-static void take_stack(struct frames *f, struct frames_thread *t, const struct stack_copy *s)
+static void take_copy(struct frames *f, struct frames_thread *t)
 {
+    if (!t->has_copy)
+        return;
+    t->has_copy = false;
+    const struct stack_copy *s = &t->copy;
     struct contexts *c = &f->contexts;
     struct callers *k = &f->callers;
     callers_find(k, s);
@@ -278,9 +296,11 @@ void frames_take(struct frames *f, u32 thread, const struct moves *m)
     }
     for (size_t i = 0; i < m->list.n; i++) {
         const struct move *x = &m->list.v[i];
+        if (x->kind != MOVE_stack || x->counts.insns)
+            take_copy(f, t);
         count(c, t, &x->counts);
         if (x->kind == MOVE_stack) {
-            take_stack(f, t, &m->copies.v[x->to]);
+            gather_copy(t, &m->copies.v[x->to]);
         } else if (i + 1 == m->open) {
             t->open = *x;
             t->is_open = true;
@@ -288,6 +308,8 @@ void frames_take(struct frames *f, u32 thread, const struct moves *m)
             take_move(c, t, x);
         }
     }
+    if (m->rest.insns)
+        take_copy(f, t);
     count(c, t, &m->rest);
 }
 
@@ -299,6 +321,7 @@ void frames_end(struct frames *f)
             vec_fini(&t->others.v[k].frames);
         vec_fini(&t->others);
         vec_fini(&t->now.frames);
+        vec_fini(&t->copy.words);
     }
     vec_fini(&f->threads);
     callers_fini(&f->callers);

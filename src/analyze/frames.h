@@ -45,6 +45,8 @@ struct frames_thread {
     bool is_open;             /* ... if there is one */
     struct move waiting;      /* for the next state */
     bool waits;
+    struct stack_copy copy; /* as much of it as has come: taken when the thread goes on */
+    bool has_copy;
 };
 
 struct frames {

@@ -118,16 +118,24 @@ guest_state:
     call on_state
     jmp resume
 
-/* A return missed; T_TARGET = where it goes. */
+/* A return missed; T_TARGET = where it goes. MISS_MOVE bytes before, rcx is in r10. */
+1:  mov %r10, %rcx
 guest_landing:
+    .if guest_landing - 1b - MISS_MOVE
+    .error "MISS_MOVE"
+    .endif
     mov %r11, %gs:T_PTR
     mov %gs:T_R10, %r10
     save
     call on_landing
     jmp resume
 
-/* An indirect jump or call missed; T_TARGET = where it goes. */
+/* An indirect jump or call missed; T_TARGET = where it goes. The same. */
+1:  mov %r10, %rcx
 guest_indirect:
+    .if guest_indirect - 1b - MISS_MOVE
+    .error "MISS_MOVE"
+    .endif
     mov %r11, %gs:T_PTR
     mov %gs:T_R10, %r10
     save

@@ -149,7 +149,8 @@ static void look_around(struct thread *t)
     bool is_spent = budget_is_spent(t); /* whether or not the window is open: the period is known from here on */
     t->was_open = load_relaxed(&control(t)->open);
     t->armed = t->was_open && !is_spent;
-    if (t->armed && control(t)->budget && buffer_is_full(t) && (buffer_would_wait(t) || !swap_buffer(t))) {
+    bool lacks_room = t->quiet ? !has_room_for_stack(t) : buffer_is_full(t);
+    if (t->armed && control(t)->budget && lacks_room && (buffer_would_wait(t) || !swap_buffer(t))) {
         budget_give_up(t);
         t->armed = false;
     }
@@ -176,13 +177,13 @@ bool follow_window(struct thread *t)
             budget_begin(t);
         return false;
     }
-    if (!quiet)
-        make_room_for_stack(t);
+    if (!quiet && !has_room_for_stack(t) && !buffer_would_wait(t) && !swap_buffer(t))
+        leave_for_native(t, NATIVE_host_gone);
     t->quiet = quiet;
     if (!quiet) {
         put_resumed(t);
         budget_begin(t);
-        put_stack(t);
+        put_stack(t, false);
     }
     return true;
 }
@@ -198,7 +199,7 @@ void on_start(struct thread *t)
         leave_for_native(t, NATIVE_host_gone);
     release_signals(t);
     if (control(t)->attached && tells(t))
-        put_stack(t);
+        put_stack(t, true); /* others may not have come so far, or be on their way out: no faults now */
     go_on(t);
 }
 

@@ -130,8 +130,8 @@ void set_limit(struct thread *t);
 
 /* -- stack.c: behind a resumed record, its stack, for which there should be room before ----------- */
 
-void make_room_for_stack(struct thread *t);
-void put_stack(struct thread *t);
+bool has_room_for_stack(const struct thread *t);
+void put_stack(struct thread *t, bool is_careful);
 
 /* -- budget.c: how long a thread may record ----------------------------------------------------- */
 

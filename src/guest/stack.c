@@ -54,10 +54,10 @@ static bool is_return_address(const struct thread *t, const struct gathering *g,
 static bool is_of_use(const struct thread *t, const struct gathering *g, u64 word)
 {
     u64 next;
-    if (word - g->stack >= STACK_SCAN)
-        return is_return_address(t, g, word);
-    return (!read(t, g, &next, word + 8, 8) && is_return_address(t, g, next)) ||
-           (!read(t, g, &next, word - 8, 8) && is_return_address(t, g, next));
+    if (is_return_address(t, g, word)) /* code may be mapped right behind a stack, too */
+        return true;
+    return word - g->stack < STACK_SCAN && ((!read(t, g, &next, word + 8, 8) && is_return_address(t, g, next)) ||
+                                            (!read(t, g, &next, word - 8, 8) && is_return_address(t, g, next)));
 }
 
 static void put_gathered(struct thread *t, struct gathering *g)
@@ -85,11 +85,9 @@ static void gather(struct thread *t, struct gathering *g, u64 at, const u64 *wor
     }
 }
 
-void make_room_for_stack(struct thread *t)
+bool has_room_for_stack(const struct thread *t)
 {
-    u64 size = STACK_RECORDS * (RECORD_SLOTS_AT + 8 * RECORD_stack_slots);
-    if (buffer_room(t) < size && !buffer_would_wait(t) && !swap_buffer(t))
-        leave_for_native(t, NATIVE_host_gone);
+    return buffer_room(t) >= STACK_RECORDS * (RECORD_SLOTS_AT + 8 * RECORD_stack_slots);
 }
 
 /* Where return addresses may lead. */
@@ -108,12 +106,12 @@ static void find_code(const struct control *c, struct gathering *g)
 }
 
 /* As much as there is room for before the gate. */
-void put_stack(struct thread *t)
+void put_stack(struct thread *t, bool is_careful)
 {
     enum { STEP = 512 };
     struct gathering g = {.slot = {0, t->pc, t->regs[RBP]}, .stack = t->regs[RSP], .code = ~0ull};
     u64 word[STEP / 8];
-    g.is_careful = !may_fault(t);
+    g.is_careful = is_careful || !may_fault(t);
     find_code(control(t), &g);
     for (u64 at = g.stack, n; at - g.stack < STACK_SCAN && has_room(t, &g); at += n) {
         n = STEP - (at & (STEP - 8)); /* pages are there as a whole */

@@ -2,7 +2,9 @@
 /* The periods of a time budget. What threads do in them is guest/budget.c. */
 #include "host/process.h"
 
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,10 +72,44 @@ u64 budget_wait(const struct run *r)
     return r->period.rate ? MAX((u64)((double)left / (double)r->period.rate * 1e9), 1000) : 0;
 }
 
-/* The program has other things to do in its time than to wait for a processor, and so has who translates for it. */
-void budget_yield(const struct run *r)
+/* The program has other things to do in its time than to wait for a processor. So gait's threads keep to those that it may not use, or else to one half of them all; and those that nobody
+ * waits for give way to the one that translates, which asks for short turns: the kernel lets these begin at once. */
+static void keep_aside(pid_t program)
 {
-    enum { NICE = 10 };
-    if (r->options->budget.seconds > 0)
-        setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    cpu_set_t ours, its, aside;
+    if (sched_getaffinity(0, sizeof ours, &ours) || sched_getaffinity(program, sizeof its, &its))
+        return;
+    CPU_AND(&its, &ours, &its);
+    CPU_XOR(&aside, &ours, &its);
+    int left = CPU_COUNT(&aside) ? 0 : CPU_COUNT(&ours) / 2;
+    for (int i = CPU_SETSIZE; i-- > 0 && left;)
+        if (CPU_ISSET(i, &ours)) {
+            CPU_SET(i, &aside);
+            left--;
+        }
+    if (CPU_COUNT(&aside))
+        sched_setaffinity(0, sizeof aside, &aside);
+}
+
+/* As the kernel has it: its header and libc's do not go together. */
+struct sched_attr {
+    u32 size, policy;
+    u64 flags;
+    s32 nice;
+    u32 priority;
+    u64 runtime, deadline, period;
+};
+
+void budget_yield(const struct process *p, bool is_waited_for)
+{
+    enum { NICE = 10, TURN = 100000 };
+    struct sched_attr a = {.size = sizeof a, .policy = SCHED_OTHER, .nice = NICE};
+    if (!(p->run->options->budget.seconds > 0))
+        return;
+    keep_aside(p->pid);
+    if (is_waited_for) {
+        a.nice = getpriority(PRIO_PROCESS, 0);
+        a.runtime = TURN;
+    }
+    syscall(SYS_sched_setattr, 0, &a, 0);
 }

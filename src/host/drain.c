@@ -235,7 +235,7 @@ static void *drain_main(void *drain)
     struct drain *d = drain;
     struct process *p = d->process;
     bool has_worked = false;
-    budget_yield(p->run);
+    budget_yield(p, false);
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->drain_bell);
         if (drain_one(d)) {

@@ -249,7 +249,7 @@ static u64 adopt(struct process *parent, u32 block, pid_t pid, int fd)
     struct trace_process x = {
         .pid = (u32)pid, .from = tracks_sharer(parent, maker), .how = TRACE_BY_fork};
     struct process *p = enter_child(parent, block, pid, fd);
-    if (!p && !has_ended(pid)) /* killed before it had pages: nothing of it ran */
+    if (!p && !is_ending(pid)) /* killed before it had pages: nothing of it ran */
         x.untraced = TRACE_UNTRACED_closed;
     u32 number = tracks_process(r, &x);
     if (!p)
@@ -310,7 +310,7 @@ static u64 exec_begins(struct process *p, u32 block, pid_t seen, u32 kind)
     if (kind == EXEC_privileged)
         x.untraced = TRACE_UNTRACED_privileged;
     else if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0) {
-        if (has_ended(tid))
+        if (is_ending(tid))
             return 0; /* another thread's execve was faster, and has ended this one */
         x.untraced = TRACE_UNTRACED_closed;
     }

@@ -318,8 +318,8 @@ void budget_tell(const struct run *r, struct control *c);
 void budget_look(struct run *r);
 /* How long until the next look, in nanoseconds; 0: none is needed. */
 u64 budget_wait(const struct run *r);
-/* By a thread that nobody waits for. */
-void budget_yield(const struct run *r);
+/* By a thread of ours: to be out of the program's way. */
+void budget_yield(const struct process *p, bool is_waited_for);
 
 /* epoch.c: what the translator must know of the program's threads. */
 void epoch_begin(struct process *p);

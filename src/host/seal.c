@@ -83,9 +83,10 @@ static void *seal_main(void *run)
 {
     struct trace_press x = {0};
     struct seal_job j;
-    budget_yield(run);
-    while (take_job(run, &j))
+    while (take_job(run, &j)) {
+        budget_yield(j.process, false);
         make_chunk(run, &j, &x);
+    }
     trace_press_fini(&x);
     return NULL;
 }

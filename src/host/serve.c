@@ -337,6 +337,7 @@ static bool settle(struct process *p)
 void *serve_main(void *process)
 {
     struct process *p = process;
+    budget_yield(p, true);
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->bell);
         if (serve_once(p) || translate_ahead(p->translator) || heat_translate(p) || settle(p))

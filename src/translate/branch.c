@@ -47,16 +47,15 @@ static void emit_table_jmp(struct translator *t, struct emit *e, bool quiet)
 }
 
 /* Where loop is quick, a target that is right takes no branch: taken ones cost the processor its memory of others. The way out is hidden
- * in the constant of a move to r10, which is free. */
+ * in the operand of a nop. */
 static void emit_leave_unless_one(struct emit *e, u64 miss)
 {
-    const u8 loop[] = {0xe2, 3 + 2}; /* over the move and its opcode */
-    const u8 hide[] = {0x49, 0xba};  /* movabs r10, .. */
+    const u8 loop[] = {0xe2, 3 + 3};       /* over the move and the nop's opcode */
+    const u8 hide[] = {0x0f, 0x1f, 0x84}; /* nop [base + index * scale + disp32] */
     emit_bytes(e, loop, sizeof loop);
     emit_move(e, RCX, R10);
     emit_bytes(e, hide, sizeof hide);
-    emit_move(e, RCX, R10);
-    emit_jmp(e, miss);
+    emit_jmp(e, miss - MISS_MOVE);
 }
 
 static void emit_leave_unless_zero(struct emit *e, u64 miss)
@@ -90,7 +89,7 @@ static void emit_verify(struct translator *t, struct emit *e, u64 pc, enum arriv
     else
         emit_leave_unless_zero(e, miss);
     if (by == BY_RETURN) {
-        emit_imm(e, R10, pc);
+        emit_gs_load(e, R10, T_TARGET);
         emit_store(e, R10, RSP, -8);
     }
     emit_gs_load(e, R10, T_R10);

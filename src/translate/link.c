@@ -201,7 +201,7 @@ void jump_begin(struct translator *t)
 static void jump_grow(struct translator *t)
 {
     u64 mask = t->jump_mask;
-    if (t->has_bmi2 && mask < JUMP_MASK && t->table.units.n > mask / 2)
+    if (t->has_bmi2 && mask < JUMP_MASK && t->table.units.n > mask / 8)
         set_jump_mask(t, mask + 1, (mask << JUMP_STEP | ((1 << JUMP_STEP) - 1)));
 }
 

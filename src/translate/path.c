@@ -119,6 +119,19 @@ u64 path_way_on(const struct builder *b, u32 i)
     return i + 1 < b->n_insns ? b->insn[i + 1].pc : b->next;
 }
 
+/* A small loop that stores nothing is laid out several times over: its gate would be a good part of it. */
+static void repeat(struct builder *b)
+{
+    enum { ROUNDS = 8, ROUND_INSNS = 8 };
+    const struct insn *last = &b->insn[b->n_insns - 1];
+    u32 n = b->n_insns;
+    if (last->class != INSN_JCC || last->target != b->pc || n > ROUND_INSNS || exit_records(b) || b->is_volatile || b->t->config.all_gates)
+        return;
+    for (u32 round = 1; round < ROUNDS; round++)
+        for (u32 i = 0; i < n; i++)
+            copy_insn(&b->insn[b->n_insns++], &b->insn[i]);
+}
+
 bool path_form(struct builder *b)
 {
     struct translator *t = b->t;
@@ -152,6 +165,7 @@ bool path_form(struct builder *b)
         b->n_insns++;
         if (s == STEP_LAST) {
             b->falls_off = false;
+            repeat(b);
             return true;
         }
         if (b->is_volatile && !volatile_goes_on(b, in))

@@ -90,6 +90,9 @@
 #define T_SIGNAL_STACK_SIZE 0x7000
 #define T_STACK_TOP         WIRE_THREAD_SIZE
 
+/* Before the guest's entries for missed branches stand so many bytes: a move of r10 to rcx. Doors that had rcx there go that way. */
+#define MISS_MOVE 3
+
 /* Units within one such block of code may follow each other without passing a gate; a buffer keeps
  * room for all that a block and one more unit can store: at worst a 5-byte instruction stores 160
  * bytes. */

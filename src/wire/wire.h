@@ -357,9 +357,12 @@ struct gate {
     s32 inner; /* the same behind the gate; the entry where everybody must pass that */
 };
 
+/* What is near in the program is near in the index: else each unit of a short command would touch a page of its own. */
 static inline u32 index_hash(u64 pc)
 {
-    return (u32)((pc * 0x9e3779b97f4a7c15ull) >> (64 - WIRE_INDEX_LOG2));
+    enum { BLOCK_LOG2 = 10, ENTRY_LOG2 = 4, WITHIN_LOG2 = BLOCK_LOG2 - ENTRY_LOG2 };
+    u64 block = ((pc >> BLOCK_LOG2) * 0x9e3779b97f4a7c15ull) >> (64 - WIRE_INDEX_LOG2 + WITHIN_LOG2);
+    return (u32)(block << WITHIN_LOG2 | (pc >> ENTRY_LOG2 & ((1u << WITHIN_LOG2) - 1)));
 }
 
 _Static_assert(sizeof(struct index_entry) << WIRE_INDEX_LOG2 == WIRE_INDEX_SIZE, "layout");

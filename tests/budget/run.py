@@ -7,6 +7,7 @@ on as they would.
 """
 import json
 import math
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -230,6 +231,28 @@ def a_function_that_is_called_between_system_calls():
         require(0 < found["total"]["insns"] < whole, f"{policy}: {found['total']['insns']} instructions are recorded, {whole} without a budget")
         for row in found["threads"]:
             require(row["periods"] > 1 or not row["insns"], f"{policy}: {row}")
+
+
+@case
+def gaits_threads_keep_out_of_the_way():
+    """Those that work for the program keep to processors that it may not use, or else to half of all; it may use what it could before."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        print("  (one processor only: nothing to see)")
+        return
+    look = "sleep 0.2; grep -h Cpus_allowed_list /proc/$PPID/task/*/status; grep Cpus_allowed_list /proc/self/status"
+    show = lambda trace, *command: [listed(line.split()[1]) for line in recorded(trace, ASKED, program=command)[1].splitlines()]  # noqa: E731
+    for its in (cpus, cpus[-1:], cpus[:-1]):
+        *ours, found = show("aside", "taskset", "-c", ",".join(map(str, its)), "sh", "-c", look)
+        aside = sorted(set(cpus) - set(its)) or cpus[len(cpus) - len(cpus) // 2:]
+        require(found == its, f"the program may use {found}, not {its}")
+        require(len(ours) > 2 and ours.count(aside) >= len(ours) - 2, f"the program may use {its}, gait's threads {ours}")
+
+
+def listed(text):
+    """A list of processors as the kernel writes it."""
+    ends = [list(map(int, part.split("-"))) for part in text.split(",")]
+    return [cpu for end in ends for cpu in range(end[0], end[-1] + 1)]
 
 
 main()

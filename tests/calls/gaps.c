@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+extern char __executable_start[];
 
 static volatile unsigned long sink;
 
@@ -82,7 +85,15 @@ int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
     pthread_t thread;
-    pthread_create(&thread, NULL, work, &rounds);
+    pthread_attr_t attributes;
+    size_t size = 192 << 10;
+    /* The program's code is right behind the thread's stack. */
+    void *stack = mmap(__executable_start - size, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (stack == MAP_FAILED)
+        return 2;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, size);
+    pthread_create(&thread, &attributes, work, &rounds);
     pthread_join(thread, NULL);
     work(&rounds);
     return sink == 1;

@@ -330,15 +330,14 @@ def callers_behind_gaps():
         environment = {**os.environ, "LD_BIND_NOW": "1"}
         subprocess.run([GAIT, "record", "-o", whole, "--", program, "2"], check=True, env=environment)
         expected = {path[1:] for path in paths_of(calls(whole)["tree"])}
-        for _ in range(5):  # in one run of twenty the callers of one period are not found, though its stack is recorded: why is not known yet
+        deep = 0
+        for _ in range(3):  # where a batch of the reader ends in the middle of a stack is chance
             subprocess.run([GAIT, "record", "--budget=1ms/5ms", "-o", part, "--", program, "1000"], check=True, env=environment)
             tree = paths_of(calls(part)["tree"])
             # A gap may begin in an entry of a linkage table, which then does not lead anywhere.
             strange = {path for path, row in tree.items() if path[1:] not in expected and (path[1:-1] not in expected or row["insns"] > 3 * row["calls"])}
-            if not strange:
-                break
-        deep = max(len(path) for path in tree)
-        require(not strange, f"{name}: {len(strange)} of {len(tree)} contexts are new, as {min(strange, key=len, default=())}")
+            require(not strange, f"{name}: {len(strange)} of {len(tree)} contexts are new, as {min(strange, key=len, default=())}")
+            deep = max(deep, *(len(path) for path in tree))
         require(deep > 20, f"{name}: nothing deep was seen, only {deep}")
 
 

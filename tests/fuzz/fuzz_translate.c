@@ -220,11 +220,13 @@ static bool decode(u64 at, struct piece *p)
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, from, (size_t)(end - from), &p->z, p->op));
 }
 
-/* The constant of a move to r10 may hide the way out of a door. */
+/* The operand of a nop may hide the way out of a door: a jump. See emit_leave_unless_one. */
 static u32 own_bytes(const struct piece *p)
 {
-    bool hides = p->z.mnemonic == ZYDIS_MNEMONIC_MOV && p->z.length == 10 && p->op[0].reg.value == ZYDIS_REGISTER_R10;
-    return hides ? 2 : p->z.length;
+    enum { NOP_OPCODE = 3, JMP = 0xe9 };
+    bool hides = p->z.mnemonic == ZYDIS_MNEMONIC_NOP && p->z.raw.sib.offset == NOP_OPCODE && p->z.length == NOP_OPCODE + 5 &&
+                 (p->z.raw.sib.scale << 6 | p->z.raw.sib.index << 3 | p->z.raw.sib.base) == JMP;
+    return hides ? NOP_OPCODE : p->z.length;
 }
 
 static void mark_piece(const struct piece *p)
@@ -237,10 +239,16 @@ static void mark_piece(const struct piece *p)
     }
 }
 
+/* A branch that missed; or the same with rcx in r10. */
+static bool is_miss(const struct guest_points *g, u64 at)
+{
+    return at == g->indirect || at == g->landing || at == g->indirect - MISS_MOVE || at == g->landing - MISS_MOVE;
+}
+
 static bool is_guest_point(u64 at)
 {
     const struct guest_points *g = &t->config.guest;
-    return at == g->exit || at == g->gate || at == g->state || at == g->indirect || at == g->landing ||
+    return at == g->exit || at == g->gate || at == g->state || is_miss(g, at) ||
            at == g->syscall || at == g->stale || at == g->tell;
 }
 
