@@ -185,6 +185,7 @@ bool signal_inherit(struct thread *x, const struct thread *t, bool shared)
     x->resting = x->credit = 0;
     x->traps = x->dispatches = 0;
     x->stays = 0;
+    x->called = x->between = 0;
     x->room = 0;
     x->stack.sp = x->stack.size = 0;
     x->stack.flags = SS_DISABLE_;

@@ -428,6 +428,7 @@ void after_syscall(struct thread *t)
     seccomp_done(t);
     tell_memory(t, nr);
     return_registers(t);
+    rest_note_call(t);
     if (rest_is_due(t))
         store_relaxed(&t->limit, 0);
 }

@@ -156,6 +156,8 @@ bool budget_has_changed(const struct thread *t);
 
 /* A thread that was back too soon may do so again after a while. */
 void rest_look(struct thread *t);
+/* A system call is over. */
+void rest_note_call(struct thread *t);
 /* Is there nothing to look for in its code before that? */
 bool rest_is_due(const struct thread *t);
 /* Returns if it cannot be. */

@@ -6,8 +6,8 @@
  * thread back by a signal. That must not find it in a system call, which it would interrupt: so the two agree on `resting`, and a
  * thread that comes back by itself while a signal is under way waits for it.
  *
- * Each system call costs several microseconds so; a thread that makes them all the time stays in the cache, as long as its code is there. The
- * host reminds it now and then that it could rest. */
+ * Each system call costs several microseconds so; a thread that makes them all the time stays in the cache, as long as its code is there, until it no
+ * longer does; if it makes none at all any more, the host reminds it now and then that it could rest. */
 #include "guest/guest.h"
 
 enum { SET_SYSCALL_USER_DISPATCH = 59, DISPATCH_OFF = 0, DISPATCH_ON = 1 };
@@ -34,6 +34,17 @@ static bool can_rest(const struct thread *t)
 static bool is_idle(const struct thread *t)
 {
     return control(t)->rests && t->quiet && !t->armed && can_rest(t);
+}
+
+/* Two calls close together and then none for long are worth less than the cache's pace for all that while. */
+void rest_note_call(struct thread *t)
+{
+    if (!is_idle(t))
+        return;
+    u64 now = time_stamp(t), since = MIN(now - t->called, (u64)WHILE);
+    t->called = now;
+    t->between += since / 8 - t->between / 8;
+    t->stays = t->between < BRIEF;
 }
 
 bool rest_is_due(const struct thread *t)
@@ -104,8 +115,9 @@ void rest_end(struct thread *t)
         return;
     t->traps = 0;
     meet_signal(t);
-    t->stays = time_stamp(t) - t->rest_began < BRIEF;
-    t->credit += t->stays;
+    bool was_brief = time_stamp(t) - t->rest_began < BRIEF;
+    t->stays |= was_brief;
+    t->credit += was_brief;
 }
 
 void rest_forget(struct thread *t)

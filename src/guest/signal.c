@@ -115,6 +115,7 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
     if (sig == SIGSYS_ && code == SYS_USER_DISPATCH_ && is_native(t, pc)) { /* a system call of a thread that rests: now from the cache */
         take_native(t, c, gs);
         t->pc -= 2;
+        t->stays = 1; /* until it is over */
         return send_to(t, c, guest_reenter);
     }
     if (trace && t->resting)

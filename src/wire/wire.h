@@ -144,10 +144,12 @@ struct thread {
     u32 resting;  /* enum resting; guest and host agree on it */
     u8 traps;     /* for the kernel: system calls of the program's own code come to us as a signal */
     u8 dispatches; /* the kernel was told to look at that */
-    u16 stays;    /* it came back so soon that it had better stay for a while, */
+    u16 stays;    /* it came back so soon, or for a system call, that it had better stay for a while, */
     u32 credit;   /* and so often that it may have some code translated for that */
     u32 linger;   /* how many familiar units are recorded yet */
     u64 rest_began;
+    u64 called;  /* when its last system call was over, */
+    u64 between; /* and how long it is from one to the next, on average */
     u64 since, used; /* when the clock was started; what had been used by then, in this period */
     u64 request_ticks; /* how long a translation takes, at worst */
     u64 step_began, step_from; /* when and from where on records are measured */

@@ -8,6 +8,7 @@ on as they would.
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -231,6 +232,15 @@ def a_function_that_is_called_between_system_calls():
         require(0 < found["total"]["insns"] < whole, f"{policy}: {found['total']['insns']} instructions are recorded, {whole} without a budget")
         for row in found["threads"]:
             require(row["periods"] > 1 or not row["insns"], f"{policy}: {row}")
+
+
+@case
+def who_calls_twice_rests_nevertheless():
+    """A thread whose system calls come in pairs, with much between the pairs, runs natively there."""
+    program = build("pairs", HERE / "pairs.c", "-O2")
+    said = subprocess.run([GAIT, "record", "--stats", "--budget=1%/100ms", "-o", WORK / "pairs.gait", "--", program], check=True, capture_output=True, text=True).stderr
+    rests = int(re.search(r"times in native code +(\d+)", said)[1])
+    require(rests > 1500, f"after 2000 calls, {rests} times in native code")
 
 
 @case
