@@ -139,7 +139,7 @@ void signal_begin_process(struct thread *t)
         t->task_mask = signal_mask(~0ull);
         t->blocked = t->task_mask & RESERVED;
         t->task_mask &= ~RESERVED;
-        t->held = 1;
+        t->held = HELD_back;
     }
     for (u32 i = 0; i < sizeof sent_order; i++)
         set_our_action(sent_order[i], h->action[sent_order[i] - 1].flags & SA_RESTART_);

@@ -144,6 +144,10 @@ static bool take_fault(struct thread *t, u32 sig, const u64 *info, struct contex
     }
     if (sig == SIGSYS_ && (pc == address(call_returned) || pc == address(task_returned)))
         return send_to(t, c, guest_abandon);
+    if (t->held == HELD_let_go) { /* the thread had it when we came */
+        t->limit = 0;
+        return false;
+    }
     /* Our own fault: the process dies of it. */
     struct action none = {0};
     set_action(sig, &none);

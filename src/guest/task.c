@@ -48,15 +48,16 @@ static void note_block(struct control *c, u32 block)
 static void hold_signals(struct thread *t)
 {
     t->task_mask = signal_mask(~SIG_BIT(SIGSYS_));
-    t->held = 1;
+    t->held = HELD_back;
 }
 
 void release_signals(struct thread *t)
 {
     if (!t->held)
         return;
-    t->held = 0;
+    t->held = HELD_let_go;
     signal_mask(t->task_mask);
+    t->held = HELD_no;
 }
 
 /* -- Before ------------------------------------------------------------------------------------ */
@@ -106,7 +107,7 @@ static u64 prepare_block(struct thread *t, u64 flags)
     x->execing = 0;
     x->buffer = NO_BUFFER;
     x->made_by = x->pid = t->pid;
-    x->held = 1;
+    x->held = HELD_back;
     x->number =
         x->made == TASK_fork ? NO_NUMBER - 1 : __atomic_fetch_add(&c->threads, 1, __ATOMIC_RELAXED);
     t->made_number = x->number;

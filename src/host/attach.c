@@ -399,7 +399,7 @@ static void enter_threads(struct process *p, struct stops *s)
             waits_note(p, x->tid, &x->regs, s->since);
         inject_thread(p, (u32)i, (u32)pids_seen(x->tid), &x->regs);
         t->interrupted = why;
-        t->held = 1;
+        t->held = HELD_back;
         t->task_mask = x->mask;
         ptrace(PTRACE_SETSIGMASK, x->tid, sizeof all, &all);
     }

@@ -112,6 +112,13 @@ enum exec_kind {
 
 enum request_state { REQ_IDLE, REQ_POSTED, REQ_ANSWERED };
 
+/* All signals are blocked while a task is made, and when a thread comes to us; those that came meanwhile arrive when they are let go. */
+enum held {
+    HELD_no,
+    HELD_back,
+    HELD_let_go,
+};
+
 /* One thread's block. Offsets are fixed by layout.h; the tail is only used from C. */
 struct thread {
     u64 limit;
@@ -168,7 +175,7 @@ struct thread {
     u32 number;   /* of the thread, from 0; blocks are used again, numbers are not. NO_NUMBER once
                       whoever is entitled to has begun to give the block back */
     u32 tid, pid; /* as the task sees itself */
-    u32 held;     /* signals are blocked while a task is made; task_mask is the program's mask */
+    u32 held;     /* enum held; task_mask is the program's mask then */
     u32 execing;  /* the host was told of the execve */
     u32 made_by;  /* pid of the task that made this one */
     u32 made_number; /* number of the last task that this one made */

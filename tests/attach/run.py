@@ -55,6 +55,15 @@ def a_storm_of_signals():
 
 
 @case
+def faults_that_are_under_way():
+    """A fault that the kernel has noted for a thread but not delivered when it is stopped is the program's."""
+    for options in ([], ["--budget=1ms/20ms"]):
+        with Program("faults") as p:
+            attach_again_and_again(p.pid, p.is_unhurt, look=traits, options=options, may_say=".*")
+            p.goes_on()
+
+
+@case
 def threads_that_run_natively_meanwhile():
     """With a budget that is spent at once: they are called back to be let go, and their system calls are nobody else's afterwards."""
     for name, *arguments in (["registers"], ["waits"], ["waits", "storm"], ["memory"]):
