@@ -36,7 +36,7 @@ static bool is_idle(const struct thread *t)
     return control(t)->rests && t->quiet && !t->armed && can_rest(t);
 }
 
-/* Two calls close together and then none for long are worth less than the cache's pace for all that while. */
+/* The average counts: after two calls close together there may be none for long, and the cache's pace for all that while costs more than coming back. */
 void rest_note_call(struct thread *t)
 {
     if (!is_idle(t))
