@@ -5,18 +5,15 @@
 #include "decode/decode.h"
 #include "wire/wire.h"
 
+#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    RUN_LIMIT = 1 << 20,      /* entries of all columns: 16 MB in memory, a few MB in the file */
-    ENTRY_BYTES = 4,          /* that an entry will be, about */
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
-    ROWS_FIRST = 16, /* rows that a group has room for, at first and then */
-    ROWS_LIMIT = 256,
-    COPIED = 4, /* slots copied at a time */
+    ROWS_FIRST = 16, /* records of a group that there is room for, at first */
     STATE_HEADER = RECORD_state << RECORD_ID_SHIFT | RECORD_state_slots,
 };
 
@@ -74,6 +71,7 @@ struct pack *pack_new(const struct unit_table *t)
     check(p != NULL);
     p->table = t;
     p->limit = PACK_LIMIT;
+    p->scalar = !__builtin_cpu_supports("avx2");
     p->context = calloc(1, sizeof *p->context);
     check(p->context != NULL);
     return p;
@@ -96,10 +94,14 @@ void pack_free(struct pack *p)
 /* A group and its columns; its number, + 1. */
 static u32 add_group(struct pack *p, u32 number, u32 n)
 {
-    u32 column = (u32)p->columns.n;
-    if (n)
+    u32 column = (u32)p->columns.n, lanes = (n + PACK_LANES - 1) / PACK_LANES;
+    struct pack_group g = {.number = number, .column = column, .n = n};
+    if (n) {
         memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
-    vec_push(&p->groups, ((struct pack_group){.number = number, .column = column, .n = n}));
+        g.lanes = arena_alloc(&p->shared.arena, lanes * sizeof *g.lanes);
+        memset(g.lanes, 0, lanes * sizeof *g.lanes);
+    }
+    vec_push(&p->groups, g);
     return (u32)p->groups.n;
 }
 
@@ -230,50 +232,64 @@ static bool is_redundant(struct pack *p, const u8 *slots)
     return true;
 }
 
-/* -- Packing: rows ----------------------------------------------------------------------------- */
+/* -- Packing: slots ---------------------------------------------------------------------------- */
 
-/* The slots of the rows at hand go to the columns. With several exits, not every row has every slot. */
-static void put_rows(struct pack *p, struct pack_group *g)
+/* The runs of these lanes end; which begin instead, the caller knows. */
+static __attribute__((noinline)) void end_runs(struct pack *p, const struct pack_lanes *l,
+                                               struct column *c, u32 lanes)
 {
-    u64 numbers[COLUMN_BEFORE + ROWS_LIMIT], *x = numbers + COLUMN_BEFORE;
-    u32 rows = (u32)(g->count - g->counts);
-    for (u32 k = 0; k < g->n && rows; k++) {
-        u32 n = 0;
-        const u64 *slots = g->rows + k;
-        for (u32 i = 0; i < rows; i++, slots += g->n) {
-            x[n] = *slots;
-            n += k < g->counts[i];
-        }
-        column_put_all(&p->shared, &p->columns.v[g->column + k], x, n);
+    for (; lanes; lanes &= lanes - 1) {
+        u32 k = (u32)__builtin_ctz(lanes);
+        if (l->count[k])
+            column_put_entry(&p->shared, &c[k], l->step[k], l->count[k]);
     }
-    g->next = g->rows;
-    g->count = g->counts;
 }
 
-/* There is room for one more row, and for what copying it touches behind it. */
-static void make_room(struct pack *p, struct pack_group *g)
+static void put_slots_scalar(struct pack *p, const struct pack_group *g, const u8 *slots, u32 n)
 {
-    put_rows(p, g);
-    if (g->room == ROWS_LIMIT)
-        return;
-    g->room = g->room ? ROWS_LIMIT : ROWS_FIRST;
-    g->rows = arena_alloc(&p->shared.arena, (g->room * MAX(g->n, 1u) + COPIED) * sizeof *g->rows);
-    g->counts = arena_alloc(&p->shared.arena, g->room);
-    g->next = g->rows;
-    g->count = g->counts;
-    g->end = g->rows + g->room * MAX(g->n, 1u);
+    struct column *c = &p->columns.v[g->column];
+    for (u32 i = 0; i < n; i++) {
+        struct pack_lanes *l = &g->lanes[i / PACK_LANES];
+        u32 k = i % PACK_LANES;
+        u64 x = slot(slots, i), step = x - l->last[k];
+        l->last[k] = x;
+        if (step != l->step[k]) {
+            end_runs(p, l, c + i - k, 1u << k);
+            l->step[k] = step;
+            l->count[k] = 0;
+        }
+        l->count[k]++;
+    }
 }
 
-/* A row without slots leaves no trace: the next one goes to the same place. */
-static inline u64 *add_row(struct pack *p, struct pack_group *g, u32 slots)
+/* The same for four at a time. Up to three slots more than there are may be read. */
+__attribute__((target("avx2"))) static inline void
+put_slots_avx2(struct pack *p, const struct pack_group *g, const u8 *slots, u32 n)
 {
-    if (g->next == g->end)
-        make_room(p, g);
-    u64 *row = g->next;
-    *g->count = (u8)slots;
-    g->count += slots != 0;
-    g->next = row + (slots ? g->n : 0);
-    return row;
+    static const s32 taken[2 * PACK_LANES] = {-1, -1, -1, -1};
+    struct pack_lanes *l = g->lanes;
+    for (u32 i = 0; i < n; i += PACK_LANES, l++) {
+        __m128i few =
+            _mm_loadu_si128((const void *)(taken + PACK_LANES - MIN(n - i, (u32)PACK_LANES)));
+        __m256i which = _mm256_cvtepi32_epi64(few),
+                last = _mm256_loadu_si256((const void *)l->last),
+                old = _mm256_loadu_si256((const void *)l->step),
+                x = _mm256_loadu_si256((const void *)(slots + 8 * i)),
+                step = _mm256_sub_epi64(x, last);
+        __m128i count = _mm_loadu_si128((const void *)l->count);
+        __m256i ends = _mm256_andnot_si256(_mm256_cmpeq_epi64(step, old), which);
+        u32 lanes = (u32)_mm256_movemask_pd(_mm256_castsi256_pd(ends));
+        _mm256_storeu_si256((void *)l->last, _mm256_blendv_epi8(last, x, which));
+        if (lanes) {
+            end_runs(p, l, &p->columns.v[g->column + i], lanes);
+            _mm256_storeu_si256((void *)l->step, _mm256_blendv_epi8(old, step, ends));
+            __m128i four = _mm_castps_si128(
+                _mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(ends)),
+                               _mm_castsi128_ps(_mm256_extracti128_si256(ends, 1)), 0x88));
+            count = _mm_andnot_si128(four, count);
+        }
+        _mm_storeu_si128((void *)l->count, _mm_sub_epi32(count, few));
+    }
 }
 
 /* -- Packing: a buffer ------------------------------------------------------------------------- */
@@ -289,7 +305,7 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    memcpy(add_row(p, &p->groups.v[x->group - 1], n), slots, 8 * (size_t)n);
+    put_slots_scalar(p, &p->groups.v[x->group - 1], slots, n);
     p->context->before = put_id(p, p->context->before, id);
     if (id < FIRST_EXIT_ID) {
         take_guest_record(p, id, slots, n);
@@ -303,9 +319,10 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     return NULL;
 }
 
-/* Records of exits that were met before, as many as there are in a row: the same as take_record, without its branches. What is
- * copied is a few slots more than there are, so this stops short of the end. Returns where it stopped. */
-static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
+/* Records of exits that were met before, as many as there are in a row: the same as take_record, without its branches. More slots
+ * than there are may be read, so this stops short of the end. Returns where it stopped. */
+static inline __attribute__((always_inline)) size_t take_known(struct pack *p, const u8 *data,
+                                                               size_t at, size_t size, bool vectors)
 {
     const struct pack_exit *exits = p->exits.v, *x = NULL;
     size_t n_exits = p->exits.n, began = at;
@@ -318,9 +335,7 @@ static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
         if (id < FIRST_EXIT_ID || id >= n_exits || !exits[id].group || exits[id].slots != n)
             break;
         x = &exits[id];
-        u64 *row = add_row(p, &p->groups.v[x->group - 1], n);
-        for (u32 i = 0; i < n; i += COPIED)
-            memcpy(row + i, slots + 8 * i, COPIED * sizeof *row);
+        (vectors ? put_slots_avx2 : put_slots_scalar)(p, &p->groups.v[x->group - 1], slots, n);
         before = put_id(p, before, id);
         rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
         instructions += x->insns;
@@ -336,6 +351,17 @@ static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
         p->head.bytes += at - began;
     }
     return at;
+}
+
+static size_t take_known_scalar(struct pack *p, const u8 *data, size_t at, size_t size)
+{
+    return take_known(p, data, at, size, false);
+}
+
+__attribute__((target("avx2"))) static size_t take_known_avx2(struct pack *p, const u8 *data,
+                                                              size_t at, size_t size)
+{
+    return take_known(p, data, at, size, true);
 }
 
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
@@ -356,15 +382,14 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
             fault = take_record(p, id, slots, n);
         at += length;
         if (!fault)
-            at = take_known(p, data, at, size);
+            at = (p->scalar ? take_known_scalar : take_known_avx2)(p, data, at, size);
     }
     return fault ? err_set(e, "a record %s", fault) : 0;
 }
 
 bool pack_is_full(const struct pack *p)
 {
-    u64 bytes = p->shared.n_bytes + ENTRY_BYTES * p->shared.n_runs;
-    return p->shared.n_runs >= RUN_LIMIT || bytes >= p->limit || p->head.records >= RECORDS_LIMIT;
+    return p->shared.n_bytes >= p->limit || p->head.records >= RECORDS_LIMIT;
 }
 
 /* -- Packing: the contents --------------------------------------------------------------------- */
@@ -375,35 +400,40 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* The open runs of a group's columns end. */
+static void end_group(struct pack *p, const struct pack_group *g)
+{
+    for (u32 i = 0; i < g->n; i += PACK_LANES) {
+        u32 lanes = MIN(g->n - i, (u32)PACK_LANES);
+        end_runs(p, &g->lanes[i / PACK_LANES], &p->columns.v[g->column + i], (1u << lanes) - 1);
+    }
+}
+
 /* Which groups there are, how many columns each has, and how long these are; then the columns. */
 static void store_groups(struct pack *p, struct store_bytes *to)
 {
     struct column numbers = {0}, counts = {0}, sizes = {0};
-    struct store_bytes columns = {0};
     qsort(p->groups.v, p->groups.n, sizeof *p->groups.v, by_number);
     for (size_t i = 0; i < p->groups.n; i++) {
         const struct pack_group *g = &p->groups.v[i];
         column_put(&p->shared, &numbers, g->number);
         column_put_plain(&p->shared, &counts, g->n);
-        for (u32 k = 0; k < g->n; k++) {
-            size_t before = columns.n;
-            column_store(&p->shared, &p->columns.v[g->column + k], &columns);
-            column_put_plain(&p->shared, &sizes, columns.n - before);
-        }
+        end_group(p, g);
+        for (u32 k = 0; k < g->n; k++)
+            column_put_plain(&p->shared, &sizes,
+                             column_finish(&p->shared, &p->columns.v[g->column + k]));
     }
     bytes_put_number(to, p->groups.n);
     column_store_sized(&p->shared, &numbers, to);
     column_store_sized(&p->shared, &counts, to);
     column_store_sized(&p->shared, &sizes, to);
-    if (columns.n)
-        memcpy(vec_grow(to, columns.n), columns.v, columns.n);
-    vec_fini(&columns);
+    for (size_t i = 0; i < p->groups.n; i++)
+        for (u32 k = 0; k < p->groups.v[i].n; k++)
+            column_store(&p->columns.v[p->groups.v[i].column + k], to);
 }
 
 void pack_store(struct pack *p, struct store_bytes *to)
 {
-    for (size_t i = 0; i < p->groups.n; i++)
-        put_rows(p, &p->groups.v[i]);
     column_put_plain(&p->shared, &p->runs, p->run);
     memcpy(vec_grow(to, HEAD_BYTES), &p->head, HEAD_BYTES);
     column_store_sized(&p->shared, &p->runs, to);

@@ -50,15 +50,18 @@ struct pack_exit {
     s32 rsp_at; /* where the slot is that rsp comes from, in bytes behind the header */
 };
 
+/* Where PACK_LANES columns are: the latest numbers, and the open runs of their differences. */
+enum { PACK_LANES = 4 };
+struct pack_lanes {
+    u64 last[PACK_LANES], step[PACK_LANES];
+    u32 count[PACK_LANES];
+};
+
 /* The columns of one unit, or of a kind of guest record. */
 struct pack_group {
-    u64 *next, *end; /* where the next row goes, and where there is no more room */
-    u8 *count;       /* slots of the next row; the others of its n mean nothing */
+    struct pack_lanes *lanes;
     u32 n, column;
-    u64 *rows;
-    u8 *counts;
     u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
-    u32 room;   /* rows */
 };
 
 enum { PACK_LIMIT = 40 << 20 };
@@ -77,6 +80,7 @@ struct pack {
     u64 run;                     /* ids that came as foreseen since the last that did not */
     u64 rsp, fs, gs;             /* as the decoder would carry them */
     bool dropping; /* rsp and its like are known, and nothing asks for a state record */
+    bool scalar;   /* no vector instructions */
     struct pack_context *context;
 };
 

@@ -183,7 +183,7 @@ bool follow_window(struct thread *t)
     if (!quiet) {
         put_resumed(t);
         budget_begin(t);
-        put_stack(t, false);
+        put_stack(t);
     }
     return true;
 }
@@ -199,7 +199,7 @@ void on_start(struct thread *t)
         leave_for_native(t, NATIVE_host_gone);
     release_signals(t);
     if (control(t)->attached && tells(t))
-        put_stack(t, true); /* others may not have come so far, or be on their way out: no faults now */
+        put_stack(t);
     go_on(t);
 }
 

@@ -131,7 +131,7 @@ void set_limit(struct thread *t);
 /* -- stack.c: behind a resumed record, its stack, for which there should be room before ----------- */
 
 bool has_room_for_stack(const struct thread *t);
-void put_stack(struct thread *t, bool is_careful);
+void put_stack(struct thread *t);
 
 /* -- budget.c: how long a thread may record ----------------------------------------------------- */
 

@@ -106,12 +106,12 @@ static void find_code(const struct control *c, struct gathering *g)
 }
 
 /* As much as there is room for before the gate. */
-void put_stack(struct thread *t, bool is_careful)
+void put_stack(struct thread *t)
 {
     enum { STEP = 512 };
     struct gathering g = {.slot = {0, t->pc, t->regs[RBP]}, .stack = t->regs[RSP], .code = ~0ull};
     u64 word[STEP / 8];
-    g.is_careful = is_careful || !may_fault(t);
+    g.is_careful = !may_fault(t);
     find_code(control(t), &g);
     for (u64 at = g.stack, n; at - g.stack < STACK_SCAN && has_room(t, &g); at += n) {
         n = STEP - (at & (STEP - 8)); /* pages are there as a whole */

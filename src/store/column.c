@@ -10,108 +10,23 @@
 #include "base/number.h"
 #include "base/vec.h"
 
-#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    FIRST_RUNS = 4,
-    FIRST_FOLD = 1024,  /* entries before the first attempt to fold */
-    RETIRE = 1 << 15,   /* entries that become bytes */
-    LONG_MATCH = 48,    /* entries that come back in a row and are no chance */
-    JOIN_REACH = 16,    /* items that are looked back upon for a loop that goes on */
-    SETTLE_LIMIT = 256, /* entries in the body of a loop that is moved */
-    LONG_BODY = 16,     /* a body so long pays with the second round */
+    FIRST_BYTES = 64,     /* that a column has room for, at first; then four times as much */
+    FOLD_FROM = 4 << 10,  /* bytes before the first attempt to fold */
+    BLOCK = 64 << 10,     /* bytes that are not tried any more */
+    RUNS_LIMIT = 1 << 15, /* entries that are not */
+    LONG_MATCH = 48,      /* entries that come back in a row and are no chance */
+    JOIN_REACH = 16,      /* items that are looked back upon for a loop that goes on */
+    SETTLE_LIMIT = 256,   /* entries in the body of a loop that is moved */
+    LONG_BODY = 16,       /* a body so long pays with the second round */
+    /* So many times smaller must folding make a column: it takes ten times as long as what zstd does with what comes back. Of a
+     * long body only a few rounds are seen, however many will come. */
+    WORTH = 16,
+    WORTH_LATE = 3,
 };
-
-/* -- Making ------------------------------------------------------------------------------------ */
-
-static void grow(struct columns *s, struct column *c)
-{
-    u32 cap = c->cap ? 2 * c->cap : FIRST_RUNS;
-    struct column_run *runs = arena_alloc(&s->arena, cap * sizeof *runs);
-    if (c->n)
-        memcpy(runs, c->runs, c->n * sizeof *runs);
-    s->n_runs += cap - c->cap;
-    c->runs = runs;
-    c->cap = cap;
-}
-
-static void fold(struct column *c);
-
-static void retire(struct columns *s, struct column *c);
-
-void column_make_room(struct columns *s, struct column *c)
-{
-    /* What folding has not made smaller is tried again when there is four times as much of it. */
-    if (c->n >= (c->parts ? RETIRE : FIRST_FOLD) && (c->regular || __builtin_ctz(c->n) % 2 == 0))
-        fold(c);
-    if (c->n >= RETIRE)
-        retire(s, c);
-    if (2 * c->n >= c->cap)
-        grow(s, c);
-}
-
-/* Which of the n <= 64 numbers do not differ from the one before as that does from the one before it? */
-static u64 find_ends_scalar(const u64 *x, u32 n)
-{
-    u64 ends = 0;
-    for (u32 i = 0; i < n; i++)
-        ends |= (u64)(x[i] - x[(s32)i - 1] != x[(s32)i - 1] - x[(s32)i - 2]) << i;
-    return ends;
-}
-
-__attribute__((target("avx2"))) static u64 find_ends_avx2(const u64 *x, u32 n)
-{
-    u64 same = 0;
-    u32 i = 0;
-    for (; i + 4 <= n; i += 4) {
-        __m256i a = _mm256_loadu_si256((const void *)&x[i]),
-                b = _mm256_loadu_si256((const void *)(&x[i] - 1)),
-                c = _mm256_loadu_si256((const void *)(&x[i] - 2));
-        __m256i equal = _mm256_cmpeq_epi64(_mm256_sub_epi64(a, b), _mm256_sub_epi64(b, c));
-        same |= (u64)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << i;
-    }
-    u64 rest = i < n ? find_ends_scalar(x + i, n - i) << i : 0;
-    u64 looked_at = i < 64 ? (1ull << i) - 1 : ~0ull;
-    return (~same & looked_at) | rest;
-}
-
-static u64 find_ends(const u64 *x, u32 n)
-{
-    return __builtin_cpu_supports("avx2") ? find_ends_avx2(x, n) : find_ends_scalar(x, n);
-}
-
-void column_put_all(struct columns *s, struct column *c, u64 *x, u32 n)
-{
-    if (!n)
-        return;
-    x[-1] = c->last;
-    x[-2] = c->last - c->step;
-    c->last = x[n - 1];
-    if (!c->count) { /* the very first */
-        c->step = x[0] - x[-1];
-        x[-2] = x[-1] - c->step;
-    }
-    for (; n; x += MIN(n, 64u), n -= MIN(n, 64u)) {
-        u32 from = 0;
-        for (u64 ends = find_ends(x, MIN(n, 64u)); ends; ends &= ends - 1) {
-            u32 end = (u32)__builtin_ctzll(ends);
-            c->count += end - from;
-            column_close_run(s, c);
-            c->step = x[end] - x[(s32)end - 1];
-            from = end;
-        }
-        c->count += MIN(n, 64u) - from;
-    }
-}
-
-void columns_fini(struct columns *s)
-{
-    arena_fini(&s->arena);
-    vec_fini(&s->scratch);
-    s->n_runs = s->n_bytes = 0;
-}
 
 /* -- Folding ----------------------------------------------------------------------------------- */
 
@@ -351,23 +266,11 @@ static void fold_begin(struct fold *f, const struct column_run *runs, u32 n, u32
     list_items(f, n);
 }
 
-/* Did the entries up to this one come in the same order before? */
-static bool comes_back(const struct column_run *runs, u32 at)
-{
-    enum { WINDOW = 16 };
-    const struct column_run *r = &runs[at - WINDOW];
-    for (u32 i = at; i-- > WINDOW;)
-        if (runs[i - 1].step == r[WINDOW - 1].step && same_entries(&runs[i - WINDOW], r, WINDOW))
-            return true;
-    return false;
-}
-
-/* Does much of it come back in long stretches? Chance makes short ones everywhere, and folding them is not worth it. Most
- * columns that are irregular are found out by a look at two places. */
+/* Does much of it come back in long stretches? Chance makes short ones everywhere, and folding them is not worth it. */
 static bool is_regular(const struct column_run *runs, u32 n)
 {
     struct fold f;
-    if (n < LONG_MATCH || !(comes_back(runs, n) || comes_back(runs, n - n / 4)))
+    if (n < LONG_MATCH)
         return false;
     fold_begin(&f, runs, n, 0);
     find_stretches(&f);
@@ -404,30 +307,20 @@ static u32 fold_all(struct column_run *runs, u32 n, u32 depth)
     return n;
 }
 
-static void fold(struct column *c)
-{
-    if (!c->regular && !is_regular(c->runs, c->n))
-        return;
-    u32 n = fold_all(c->runs, c->n, COLUMN_DEPTH);
-    c->regular |= n < c->n / 2;
-    c->n = n;
-}
+/* -- Entries as bytes -------------------------------------------------------------------------- */
 
-/* -- Storing ----------------------------------------------------------------------------------- */
-
-enum { TAG_ONE, TAG_RUN, TAG_LOOP, TAG_BITS = 2, FIRST_BITS = 5 };
-enum { LONGEST = 20 }; /* bytes of an entry */
+enum { TAG_ONE, TAG_RUN, TAG_LOOP, FIRST_BITS = 5 };
 
 /* A tag, and in the same bytes a number. */
 static u8 *put_tagged(u8 *p, u32 tag, u64 x)
 {
-    u8 low = (u8)(tag | (x & ((1 << FIRST_BITS) - 1)) << TAG_BITS);
+    u8 low = (u8)(tag | (x & ((1 << FIRST_BITS) - 1)) << COLUMN_TAG_BITS);
     x >>= FIRST_BITS;
     *p++ = x ? low | 0x80 : low;
     return x ? number_put(p, x) : p;
 }
 
-static u8 *put_run(u8 *p, const struct column_run *r)
+u8 *column_put_run(u8 *p, const struct column_run *r)
 {
     if (r->body)
         return number_put(put_tagged(p, TAG_LOOP, r->body - 1), r->count - 2);
@@ -436,50 +329,173 @@ static u8 *put_run(u8 *p, const struct column_run *r)
     return number_put(put_tagged(p, TAG_RUN, zigzag(r->step)), r->count - 2);
 }
 
-static void put_runs(const struct column *c, struct store_bytes *to)
+/* The opposite, but for a loop, which has its depth only when it is made. False if there is no entry. */
+static bool get_run(const u8 **at, const u8 *end, struct column_run *r)
 {
-    (void)vec_grow(to, (size_t)c->n * LONGEST);
-    u8 *p = to->v + to->n - (size_t)c->n * LONGEST;
-    for (u32 i = 0; i < c->n; i++)
-        p = put_run(p, &c->runs[i]);
-    to->n = (size_t)(p - to->v);
+    u8 first = *(*at)++;
+    u32 tag = first & ((1 << COLUMN_TAG_BITS) - 1);
+    u64 x = first >> COLUMN_TAG_BITS & ((1 << FIRST_BITS) - 1), more, count = 0;
+    if (first & 0x80) {
+        if (!number_get(at, end, &more))
+            return false;
+        x |= more << FIRST_BITS;
+    }
+    if (tag > TAG_LOOP || (tag != TAG_ONE && !number_get(at, end, &count)) ||
+        count > UINT32_MAX - 2 || (tag == TAG_LOOP && x >= UINT32_MAX))
+        return false;
+    *r = (struct column_run){.step = unzigzag(x), .count = tag == TAG_ONE ? 1 : (u32)count + 2};
+    if (tag == TAG_LOOP)
+        r->body = (u32)x + 1;
+    return true;
 }
 
-/* So many entries will not be folded any more. As bytes they take a fraction of the memory, so that a chunk may hold enough of
- * them for zstd to find what comes back after long. */
-static void retire(struct columns *s, struct column *c)
+/* -- Folding what has come together ------------------------------------------------------------ */
+
+/* Did the bytes before this place come earlier, too? */
+static bool came_before(const struct column *c, const u8 *place)
 {
-    s->scratch.n = 0;
-    put_runs(c, &s->scratch);
-    struct column_part *x = arena_alloc(&s->arena, sizeof *x + s->scratch.n);
-    *x = (struct column_part){.n = s->scratch.n};
-    memcpy(x->bytes, s->scratch.v, x->n);
+    enum { LOOKED_FOR = 24 };
+    size_t n = (size_t)(place - c->bytes);
+    return n > 2 * LOOKED_FOR && memmem(c->bytes, n - 1, place - LOOKED_FOR, LOOKED_FOR);
+}
+
+/* Most columns that are irregular are found out by a look at two places. */
+static bool comes_back(const struct column *c)
+{
+    return came_before(c, c->at) || came_before(c, c->at - (c->at - c->bytes) / 4);
+}
+
+/* The runs, and the bytes behind them as runs. */
+static struct column_run *all_runs(const struct column *c, u32 *n)
+{
+    const u8 *at = c->bytes;
+    struct column_run *runs = malloc((c->n_runs + (size_t)(c->at - at)) * sizeof *runs);
+    check(runs != NULL);
+    *n = c->n_runs;
+    if (*n)
+        memcpy(runs, c->runs, *n * sizeof *runs);
+    while (at < c->at)
+        check(get_run(&at, c->at, &runs[(*n)++]));
+    return runs;
+}
+
+static void keep_runs(struct columns *s, struct column *c, const struct column_run *runs, u32 n)
+{
+    if (n > c->cap) {
+        c->cap = 2 * n;
+        c->runs = arena_alloc(&s->arena, c->cap * sizeof *runs);
+    }
+    memcpy(c->runs, runs, n * sizeof *runs);
+    c->n_runs = n;
+    c->at = c->bytes;
+}
+
+/* Bytes that will not be folded any more, behind others. */
+static void add_part(struct columns *s, struct column *c, const u8 *bytes, size_t n)
+{
+    struct column_part *x = arena_alloc(&s->arena, sizeof *x);
+    *x = (struct column_part){.n = n, .bytes = bytes};
     *(c->parts ? &c->last_part->next : &c->parts) = x;
     c->last_part = x;
-    s->n_bytes += x->n;
-    c->n = 0;
 }
 
-void column_store(struct columns *s, struct column *c, struct store_bytes *to)
+/* The runs become bytes, which stay as they are. */
+static void retire_runs(struct columns *s, struct column *c)
 {
+    s->scratch.n = 0;
+    u8 *p = vec_grow(&s->scratch, (size_t)c->n_runs * COLUMN_LONGEST);
+    for (u32 i = 0; i < c->n_runs; i++)
+        p = column_put_run(p, &c->runs[i]);
+    size_t n = (size_t)(p - s->scratch.v);
+    u8 *bytes = arena_alloc(&s->arena, n);
+    memcpy(bytes, s->scratch.v, n);
+    add_part(s, c, bytes, n);
+    c->n_runs = 0;
+}
+
+/* What is at hand becomes runs, folded with those before it, if that makes it so many times smaller. */
+static void fold(struct columns *s, struct column *c, u32 times)
+{
+    u32 n, folded = UINT32_MAX;
+    if (!c->n_runs && !comes_back(c))
+        return;
+    struct column_run *runs = all_runs(c, &n);
+    if (c->n_runs || is_regular(runs, n))
+        folded = fold_all(runs, n, COLUMN_DEPTH);
+    if (folded <= c->n_runs + (n - c->n_runs) / times)
+        keep_runs(s, c, runs, folded);
+    else
+        c->settled = true;
+    free(runs);
+    if (c->n_runs && (c->settled || c->n_runs >= RUNS_LIMIT))
+        retire_runs(s, c);
+}
+
+/* Room for four times as much, or for as much again behind what is too much to be tried once more. */
+static void grow(struct columns *s, struct column *c)
+{
+    size_t n = (size_t)(c->at - c->bytes), room = 4 * (size_t)(c->end - c->bytes);
+    s->n_bytes += n;
+    room = MIN(MAX(room, (size_t)FIRST_BYTES), (size_t)BLOCK);
+    if (n > BLOCK / 2) {
+        c->settled = true;
+        add_part(s, c, c->bytes, n);
+        n = 0;
+    }
+    u8 *bytes = arena_alloc(&s->arena, room);
+    if (n)
+        memcpy(bytes, c->bytes, n);
+    c->bytes = bytes;
+    c->at = bytes + n;
+    c->end = bytes + room;
+}
+
+void column_make_room(struct columns *s, struct column *c)
+{
+    size_t room = (size_t)(c->end - c->bytes);
+    if ((room == FOLD_FROM || room == BLOCK) && !c->settled)
+        fold(s, c, room == BLOCK ? WORTH_LATE : WORTH);
+    if (c->end - c->at < COLUMN_LONGEST)
+        grow(s, c);
+}
+
+void columns_fini(struct columns *s)
+{
+    arena_fini(&s->arena);
+    vec_fini(&s->scratch);
+    s->n_bytes = 0;
+}
+
+/* -- Storing ----------------------------------------------------------------------------------- */
+
+size_t column_finish(struct columns *s, struct column *c)
+{
+    size_t size = 0;
     if (c->count)
-        column_close_run(s, c);
+        column_put_entry(s, c, c->step, c->count);
+    c->count = 0;
+    if (c->at > c->bytes && !c->settled)
+        fold(s, c, c->n_runs ? 1 : WORTH);
+    if (c->n_runs)
+        retire_runs(s, c);
+    for (const struct column_part *x = c->parts; x; x = x->next)
+        size += x->n;
+    return size + (size_t)(c->at - c->bytes);
+}
+
+void column_store(const struct column *c, struct store_bytes *to)
+{
+    size_t n = (size_t)(c->at - c->bytes);
     for (const struct column_part *x = c->parts; x; x = x->next)
         memcpy(vec_grow(to, x->n), x->bytes, x->n);
-    if (!c->n)
-        return;
-    fold(c);
-    put_runs(c, to);
+    if (n)
+        memcpy(vec_grow(to, n), c->bytes, n);
 }
 
 void column_store_sized(struct columns *s, struct column *c, struct store_bytes *to)
 {
-    struct store_bytes bytes = {0};
-    column_store(s, c, &bytes);
-    bytes_put_number(to, bytes.n);
-    if (bytes.n)
-        memcpy(vec_grow(to, bytes.n), bytes.v, bytes.n);
-    vec_fini(&bytes);
+    bytes_put_number(to, column_finish(s, c));
+    column_store(c, to);
 }
 
 void bytes_put_number(struct store_bytes *b, u64 number)
@@ -541,36 +557,27 @@ static bool take_entries(struct column_reader *r, u64 n)
     return true;
 }
 
-static bool enter_loop(struct column_reader *r, struct arena *a, u64 body_1, u32 rounds)
+static bool enter_loop(struct column_reader *r, struct arena *a, u32 body, u32 rounds)
 {
-    u64 body = body_1 + 1;
-    if (body_1 >= UINT32_MAX || r->depth == COLUMN_DEPTH || !take_entries(r, 1 + body))
+    if (r->depth == COLUMN_DEPTH || !take_entries(r, 1 + (u64)body))
         return false;
     if (!r->levels)
         r->levels = arena_alloc(a, COLUMN_DEPTH * sizeof *r->levels);
-    r->levels[r->depth++] = (struct column_level){
-        .body = r->at, .entries = (u32)body, .left = (u32)body, .rounds = rounds};
+    r->levels[r->depth++] =
+        (struct column_level){.body = r->at, .entries = body, .left = body, .rounds = rounds};
     return true;
 }
 
 /* Read the next entry; false if it is none. */
 static bool next_entry(struct column_reader *r, struct arena *a)
 {
-    u8 first = *r->at++;
-    u32 tag = first & ((1 << TAG_BITS) - 1);
-    u64 x = first >> TAG_BITS & ((1 << FIRST_BITS) - 1), more, count = 0;
-    if (first & 0x80) {
-        if (!number_get(&r->at, r->end, &more))
-            return false;
-        x |= more << FIRST_BITS;
-    }
-    if (tag > TAG_LOOP || (tag != TAG_ONE && !number_get(&r->at, r->end, &count)) ||
-        count > UINT32_MAX - 2)
+    struct column_run x;
+    if (!get_run(&r->at, r->end, &x))
         return false;
-    if (tag == TAG_LOOP)
-        return enter_loop(r, a, x, (u32)count + 2);
-    r->step = unzigzag(x);
-    r->left = tag == TAG_ONE ? 1 : (u32)count + 2;
+    if (x.body)
+        return enter_loop(r, a, x.body, x.count);
+    r->step = x.step;
+    r->left = x.count;
     return take_entries(r, 1);
 }
 
@@ -612,7 +619,7 @@ static u32 take_ones(struct column_reader *r, u64 *numbers, u32 n)
         if ((x & 3) != TAG_ONE || !stop)
             break;
         x &= stop ^ (stop - 1); /* up to the last byte of this one */
-        last += unzigzag(join_sevens(x & 0x7f7f7f7f7f7f7f7f) >> TAG_BITS);
+        last += unzigzag(join_sevens(x & 0x7f7f7f7f7f7f7f7f) >> COLUMN_TAG_BITS);
         numbers[i] = last;
         at += ((u32)__builtin_ctzll(stop) >> 3) + 1;
     }

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/number.h"
 #include "store/store.h"
 
 /* An entry: a difference, `count` times; or, if `body` is not 0, a loop: the next `body` entries, `count` times. */
@@ -29,43 +30,55 @@ struct column_run {
 /* What columns that are made and stored together share. */
 struct columns {
     struct arena arena;
-    u64 n_runs;  /* entries they have room for together: what they cost in memory */
-    u64 n_bytes; /* of those that are bytes already */
+    u64 n_bytes; /* of entries that will not become fewer, about */
     struct store_bytes scratch;
 };
 
-/* Entries that are as they will stand in the file. */
+/* Bytes that will stand in the file as they are. */
 struct column_part {
     struct column_part *next;
     size_t n;
-    u8 bytes[];
+    const u8 *bytes;
 };
 
+/* Entries become bytes at once, as they will stand in the file: most columns are irregular, and stay so. Of those that come back,
+ * runs are made again now and then, and folded. */
 struct column {
-    u64 last;     /* the latest number; 0 in a plain column */
-    u64 step;     /* of the open run */
-    u32 count;    /* of the open run; 0 only at the very beginning */
-    u32 n, cap;   /* entries */
-    bool regular; /* folding has paid */
-    struct column_run *runs;
-    struct column_part *parts, *last_part; /* what was before them, oldest first */
+    u8 *at, *end;            /* where the next entry goes, and where there is no more room */
+    u64 last;                /* the latest number; 0 in a plain column */
+    u64 step;                /* of the open run */
+    u32 count;               /* of the open run; 0 only at the very beginning */
+    bool settled;            /* nothing more is to be folded */
+    u8 *bytes;               /* the first that is neither in a run nor in a part */
+    struct column_run *runs; /* what was before, if it was folded */
+    u32 n_runs, cap;
+    struct column_part *parts, *last_part; /* what was before that, oldest first */
 };
 
 /* Make room for an entry: fold, or take more memory. */
 void column_make_room(struct columns *s, struct column *c);
-/* Append the column to bytes as it stands in a file, folded. It takes no more numbers then. */
-void column_store(struct columns *s, struct column *c, struct store_bytes *to);
-/* The same, behind a number that says how many bytes it has. */
+/* An entry that takes more than a few bytes. */
+u8 *column_put_run(u8 *p, const struct column_run *r);
+/* It takes no more numbers then. How many bytes it will be in a file. */
+size_t column_finish(struct columns *s, struct column *c);
+/* Append a finished column to bytes as it stands in a file. */
+void column_store(const struct column *c, struct store_bytes *to);
+/* Finish and store, behind a number that says how many bytes it has. */
 void column_store_sized(struct columns *s, struct column *c, struct store_bytes *to);
 void columns_fini(struct columns *s);
 
-/* Append the open run to the entries. */
-static inline void column_close_run(struct columns *s, struct column *c)
+enum { COLUMN_TAG_BITS = 2, COLUMN_LONGEST = 20 /* bytes of an entry */ };
+
+/* Append an entry. */
+static inline void column_put_entry(struct columns *s, struct column *c, u64 step, u32 count)
 {
-    if (c->n == c->cap)
+    u64 x = zigzag(step);
+    if (c->end - c->at < COLUMN_LONGEST)
         column_make_room(s, c);
-    c->runs[c->n++] = (struct column_run){.step = c->step, .count = c->count};
-    c->count = 0;
+    if (count == 1 && x < 1ull << (NUMBER_QUICK_BITS - COLUMN_TAG_BITS))
+        c->at = number_put_quick(c->at, x << COLUMN_TAG_BITS);
+    else
+        c->at = column_put_run(c->at, &(struct column_run){.step = step, .count = count});
 }
 
 /* A number for a plain column; at most 2^32 - 1 of them. */
@@ -73,8 +86,9 @@ static inline void column_put_plain(struct columns *s, struct column *c, u64 num
 {
     if (number != c->step) {
         if (c->count)
-            column_close_run(s, c);
+            column_put_entry(s, c, c->step, c->count);
         c->step = number;
+        c->count = 0;
     }
     c->count++;
 }
@@ -85,10 +99,6 @@ static inline void column_put(struct columns *s, struct column *c, u64 number)
     c->last = number;
     column_put_plain(s, c, number - last);
 }
-
-/* Many numbers at once; there must be room for COLUMN_BEFORE more in front of them. */
-enum { COLUMN_BEFORE = 2 };
-void column_put_all(struct columns *s, struct column *c, u64 *numbers, u32 n);
 
 /* Append a number as base/number.h has it. */
 void bytes_put_number(struct store_bytes *b, u64 number);
