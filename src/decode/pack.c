@@ -82,7 +82,6 @@ void pack_free(struct pack *p)
     if (!p)
         return;
     columns_fini(&p->shared);
-    vec_fini(&p->columns);
     vec_fini(&p->groups);
     vec_fini(&p->exits);
     vec_fini(&p->ways);
@@ -91,18 +90,17 @@ void pack_free(struct pack *p)
     free(p);
 }
 
-/* A group and its columns; its number, + 1. */
-static u32 add_group(struct pack *p, u32 number, u32 n)
+static struct pack_group *add_group(struct pack *p, u32 number, u32 n)
 {
-    u32 column = (u32)p->columns.n, lanes = (n + PACK_LANES - 1) / PACK_LANES;
-    struct pack_group g = {.number = number, .column = column, .n = n};
-    if (n) {
-        memset(vec_grow(&p->columns, n), 0, n * sizeof(struct column));
-        g.lanes = arena_alloc(&p->shared.arena, lanes * sizeof *g.lanes);
-        memset(g.lanes, 0, lanes * sizeof *g.lanes);
-    }
+    size_t size =
+        sizeof(struct pack_group) + (n + PACK_LANES - 1) / PACK_LANES * sizeof(struct pack_lanes);
+    u8 *memory = arena_alloc(&p->shared.arena, size + n * sizeof(struct column));
+    struct pack_group *g = memset(memory, 0, size + n * sizeof(struct column));
+    g->number = number;
+    g->n = n;
+    g->columns = (void *)(memory + size);
     vec_push(&p->groups, g);
-    return (u32)p->groups.n;
+    return g;
 }
 
 /* All exits of a unit share its columns. */
@@ -115,7 +113,7 @@ static void meet_unit(struct pack *p, u32 unit)
     for (u32 i = 0; i < u->n_exits; i++) {
         most = MAX(most, (u32)x[i].slots);
     }
-    u32 group = add_group(p, FIRST_EXIT_ID + unit, most);
+    struct pack_group *group = add_group(p, FIRST_EXIT_ID + unit, most);
     for (u32 i = 0; i < u->n_exits; i++)
         p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
             (struct pack_exit){.rsp_disp = x[i].rsp_disp,
@@ -156,8 +154,7 @@ static const char *meet(struct pack *p, u32 id)
     u32 slots = guest_slots[id];
     if (slots == 0)
         return "has an unknown number";
-    u32 group = add_group(p, id, slots);
-    p->exits.v[id] = (struct pack_exit){.group = group, .slots = (u8)slots};
+    p->exits.v[id] = (struct pack_exit){.group = add_group(p, id, slots), .slots = (u8)slots};
     return NULL;
 }
 
@@ -245,9 +242,9 @@ static __attribute__((noinline)) void end_runs(struct pack *p, const struct pack
     }
 }
 
-static void put_slots_scalar(struct pack *p, const struct pack_group *g, const u8 *slots, u32 n)
+static void put_slots_scalar(struct pack *p, struct pack_group *g, const u8 *slots, u32 n)
 {
-    struct column *c = &p->columns.v[g->column];
+    struct column *c = g->columns;
     for (u32 i = 0; i < n; i++) {
         struct pack_lanes *l = &g->lanes[i / PACK_LANES];
         u32 k = i % PACK_LANES;
@@ -264,7 +261,7 @@ static void put_slots_scalar(struct pack *p, const struct pack_group *g, const u
 
 /* The same for four at a time. Up to three slots more than there are may be read. */
 __attribute__((target("avx2"))) static inline void
-put_slots_avx2(struct pack *p, const struct pack_group *g, const u8 *slots, u32 n)
+put_slots_avx2(struct pack *p, struct pack_group *g, const u8 *slots, u32 n)
 {
     static const s32 taken[2 * PACK_LANES] = {-1, -1, -1, -1};
     struct pack_lanes *l = g->lanes;
@@ -281,7 +278,7 @@ put_slots_avx2(struct pack *p, const struct pack_group *g, const u8 *slots, u32 
         u32 lanes = (u32)_mm256_movemask_pd(_mm256_castsi256_pd(ends));
         _mm256_storeu_si256((void *)l->last, _mm256_blendv_epi8(last, x, which));
         if (lanes) {
-            end_runs(p, l, &p->columns.v[g->column + i], lanes);
+            end_runs(p, l, g->columns + i, lanes);
             _mm256_storeu_si256((void *)l->step, _mm256_blendv_epi8(old, step, ends));
             __m128i four = _mm_castps_si128(
                 _mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(ends)),
@@ -305,7 +302,7 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    put_slots_scalar(p, &p->groups.v[x->group - 1], slots, n);
+    put_slots_scalar(p, x->group, slots, n);
     p->context->before = put_id(p, p->context->before, id);
     if (id < FIRST_EXIT_ID) {
         take_guest_record(p, id, slots, n);
@@ -335,7 +332,7 @@ static inline __attribute__((always_inline)) size_t take_known(struct pack *p, c
         if (id < FIRST_EXIT_ID || id >= n_exits || !exits[id].group || exits[id].slots != n)
             break;
         x = &exits[id];
-        (vectors ? put_slots_avx2 : put_slots_scalar)(p, &p->groups.v[x->group - 1], slots, n);
+        (vectors ? put_slots_avx2 : put_slots_scalar)(p, x->group, slots, n);
         before = put_id(p, before, id);
         rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
         instructions += x->insns;
@@ -396,7 +393,7 @@ bool pack_is_full(const struct pack *p)
 
 static int by_number(const void *a, const void *b)
 {
-    u32 x = ((const struct pack_group *)a)->number, y = ((const struct pack_group *)b)->number;
+    u32 x = (*(struct pack_group *const *)a)->number, y = (*(struct pack_group *const *)b)->number;
     return x < y ? -1 : x > y;
 }
 
@@ -405,7 +402,7 @@ static void end_group(struct pack *p, const struct pack_group *g)
 {
     for (u32 i = 0; i < g->n; i += PACK_LANES) {
         u32 lanes = MIN(g->n - i, (u32)PACK_LANES);
-        end_runs(p, &g->lanes[i / PACK_LANES], &p->columns.v[g->column + i], (1u << lanes) - 1);
+        end_runs(p, &g->lanes[i / PACK_LANES], g->columns + i, (1u << lanes) - 1);
     }
 }
 
@@ -415,21 +412,20 @@ static void store_groups(struct pack *p, struct store_bytes *to)
     struct column numbers = {0}, counts = {0}, sizes = {0};
     qsort(p->groups.v, p->groups.n, sizeof *p->groups.v, by_number);
     for (size_t i = 0; i < p->groups.n; i++) {
-        const struct pack_group *g = &p->groups.v[i];
+        const struct pack_group *g = p->groups.v[i];
         column_put(&p->shared, &numbers, g->number);
         column_put_plain(&p->shared, &counts, g->n);
         end_group(p, g);
         for (u32 k = 0; k < g->n; k++)
-            column_put_plain(&p->shared, &sizes,
-                             column_finish(&p->shared, &p->columns.v[g->column + k]));
+            column_put_plain(&p->shared, &sizes, column_finish(&p->shared, &g->columns[k]));
     }
     bytes_put_number(to, p->groups.n);
     column_store_sized(&p->shared, &numbers, to);
     column_store_sized(&p->shared, &counts, to);
     column_store_sized(&p->shared, &sizes, to);
     for (size_t i = 0; i < p->groups.n; i++)
-        for (u32 k = 0; k < p->groups.v[i].n; k++)
-            column_store(&p->columns.v[p->groups.v[i].column + k], to);
+        for (u32 k = 0; k < p->groups.v[i]->n; k++)
+            column_store(&p->groups.v[i]->columns[k], to);
 }
 
 void pack_store(struct pack *p, struct store_bytes *to)

@@ -39,17 +39,6 @@ struct pack_context {
 
 /* -- Packing ----------------------------------------------------------------------------------- */
 
-/* What packing needs to know of an id. */
-struct pack_exit {
-    s64 rsp_disp;
-    u32 group : 31; /* + 1; 0 if the id was not seen yet */
-    u32 plain : 1;  /* what follows it needs no state record */
-    u16 insns;
-    u8 slots;
-    u8 rsp_is;  /* enum pack_rsp */
-    s32 rsp_at; /* where the slot is that rsp comes from, in bytes behind the header */
-};
-
 /* Where PACK_LANES columns are: the latest numbers, and the open runs of their differences. */
 enum { PACK_LANES = 4 };
 struct pack_lanes {
@@ -59,9 +48,21 @@ struct pack_lanes {
 
 /* The columns of one unit, or of a kind of guest record. */
 struct pack_group {
-    struct pack_lanes *lanes;
-    u32 n, column;
     u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
+    u32 n;
+    struct column *columns;
+    struct pack_lanes lanes[];
+};
+
+/* What packing needs to know of an id. */
+struct pack_exit {
+    struct pack_group *group; /* NULL if the id was not seen yet */
+    s64 rsp_disp;
+    s32 rsp_at; /* where the slot is that rsp comes from, in bytes behind the header */
+    u16 insns;
+    u8 slots;
+    u8 rsp_is;  /* enum pack_rsp */
+    bool plain; /* what follows it needs no state record */
 };
 
 enum { PACK_LIMIT = 40 << 20 };
@@ -71,8 +72,7 @@ struct pack {
     u64 limit; /* about so many bytes, before they are compressed, are enough; PACK_LIMIT if nobody says otherwise */
     struct pack_head head;
     struct columns shared;
-    VEC(struct column) columns;
-    VEC(struct pack_group) groups;
+    VEC(struct pack_group *) groups;
     VEC(struct pack_exit) exits; /* by id */
     VEC(u32) ways;               /* by id: its place in the context, + 1; 0 if it has none yet */
     struct column runs, codes;   /* the sequence of ids */
