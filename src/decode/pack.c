@@ -13,6 +13,8 @@ enum {
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
+    SHORT_BITS =
+        47, /* of a difference: with its tag it takes seven bytes, and one more says how long the run is */
     ROWS_FIRST = 16, /* records of a group that there is room for, at first */
     STATE_HEADER = RECORD_state << RECORD_ID_SHIFT | RECORD_state_slots,
 };
@@ -92,10 +94,10 @@ void pack_free(struct pack *p)
 
 static struct pack_group *add_group(struct pack *p, u32 number, u32 n)
 {
-    size_t size =
-        sizeof(struct pack_group) + (n + PACK_LANES - 1) / PACK_LANES * sizeof(struct pack_lanes);
-    u8 *memory = arena_alloc(&p->shared.arena, size + n * sizeof(struct column));
-    struct pack_group *g = memset(memory, 0, size + n * sizeof(struct column));
+    u32 lanes = ALIGN_UP(n, PACK_LANES); /* those beyond n are never used, but looked at */
+    size_t size = sizeof(struct pack_group) + lanes / PACK_LANES * sizeof(struct pack_lanes);
+    u8 *memory = arena_alloc(&p->shared.arena, size + lanes * sizeof(struct column));
+    struct pack_group *g = memset(memory, 0, size + lanes * sizeof(struct column));
     g->number = number;
     g->n = n;
     g->columns = (void *)(memory + size);
@@ -259,6 +261,58 @@ static void put_slots_scalar(struct pack *p, struct pack_group *g, const u8 *slo
     }
 }
 
+/* The bits above a mask move on, in each of its parts. */
+__attribute__((target("avx2"))) static inline __m256i spread(__m256i x, u64 low, int by)
+{
+    __m256i mask = _mm256_set1_epi64x((s64)low);
+    return _mm256_or_si256(_mm256_and_si256(x, mask),
+                           _mm256_slli_epi64(_mm256_andnot_si256(mask, x), by));
+}
+
+/* The same as end_runs for lanes whose entries are short, as most are: without branches, since nobody can foretell which lanes they will be.
+ * False if they are not all short, or there is no room for them. */
+__attribute__((target("avx2"))) static inline bool
+end_short_runs(const struct pack_lanes *l, struct column *c, __m256i ends, u32 lanes)
+{
+    __m256i zero = _mm256_setzero_si256(), step = _mm256_loadu_si256((const void *)l->step),
+            count = _mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)l->count)),
+            is_run = _mm256_cmpgt_epi64(count, _mm256_set1_epi64x(1)),
+            more = _mm256_and_si256(_mm256_sub_epi64(count, _mm256_set1_epi64x(2)), is_run),
+            x = _mm256_xor_si256(_mm256_slli_epi64(step, 1), _mm256_cmpgt_epi64(zero, step)),
+            is_long = _mm256_or_si256(
+                _mm256_or_si256(_mm256_srli_epi64(x, SHORT_BITS), _mm256_srli_epi64(more, 7)),
+                _mm256_cmpeq_epi64(count, zero));
+    bool is_full = false;
+    for (u32 k = 0; k < PACK_LANES; k++)
+        is_full |= (lanes >> k & 1) & (c[k].end - c[k].at < COLUMN_LONGEST);
+    if (is_full || !_mm256_testz_si256(is_long, ends))
+        return false;
+    /* Tag and number in groups of seven bits, one in each byte. */
+    x = _mm256_or_si256(_mm256_slli_epi64(x, COLUMN_TAG_BITS), _mm256_srli_epi64(is_run, 63));
+    x = spread(x, 0x000000000fffffff, 4);
+    x = spread(x, 0x00003fff00003fff, 2);
+    x = spread(x, 0x007f007f007f007f, 1);
+    /* Which bytes are needed, and a bit in each but the last of them. */
+    __m256i used = _mm256_or_si256(x, _mm256_srli_epi64(x, 8));
+    used = _mm256_or_si256(used, _mm256_srli_epi64(used, 16));
+    used = _mm256_or_si256(used, _mm256_srli_epi64(used, 32));
+    used = _mm256_andnot_si256(_mm256_cmpeq_epi8(used, zero), _mm256_set1_epi8(1));
+    x = _mm256_or_si256(x, _mm256_slli_epi64(_mm256_srli_epi64(used, 8), 7));
+    __m256i n = _mm256_sad_epu8(_mm256_or_si256(used, _mm256_set1_epi64x(1)), zero);
+    /* Behind it, how long the run is. */
+    x = _mm256_or_si256(x, _mm256_sllv_epi64(more, _mm256_slli_epi64(n, 3)));
+    n = _mm256_and_si256(_mm256_sub_epi64(n, is_run), ends);
+    u64 entry[PACK_LANES], size[PACK_LANES];
+    u8 nowhere[8];
+    _mm256_storeu_si256((void *)entry, x);
+    _mm256_storeu_si256((void *)size, n);
+    for (u32 k = 0; k < PACK_LANES; k++) {
+        memcpy(lanes >> k & 1 ? c[k].at : nowhere, &entry[k], sizeof entry[k]);
+        c[k].at += size[k];
+    }
+    return true;
+}
+
 /* The same for four at a time. Up to three slots more than there are may be read. */
 __attribute__((target("avx2"))) static inline void
 put_slots_avx2(struct pack *p, struct pack_group *g, const u8 *slots, u32 n)
@@ -278,7 +332,8 @@ put_slots_avx2(struct pack *p, struct pack_group *g, const u8 *slots, u32 n)
         u32 lanes = (u32)_mm256_movemask_pd(_mm256_castsi256_pd(ends));
         _mm256_storeu_si256((void *)l->last, _mm256_blendv_epi8(last, x, which));
         if (lanes) {
-            end_runs(p, l, g->columns + i, lanes);
+            if (!end_short_runs(l, g->columns + i, ends, lanes))
+                end_runs(p, l, g->columns + i, lanes);
             _mm256_storeu_si256((void *)l->step, _mm256_blendv_epi8(old, step, ends));
             __m128i four = _mm_castps_si128(
                 _mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(ends)),
