@@ -65,6 +65,44 @@ static u32 find_way(struct pack_ways *w, u32 id)
     return PACK_WAYS;
 }
 
+/* -- Columns of a unit ------------------------------------------------------------------------- */
+
+static u32 most_slots(const struct unit_table *t, const struct unit *u)
+{
+    u32 most = 0;
+    for (u32 i = 0; i < u->n_exits; i++)
+        most = MAX(most, (u32)t->exits.v[u->exit0 + i].slots);
+    return most;
+}
+
+/* Which column each slot is in, and how many there are. Where a loop is laid out several times, the same operand of the same instruction has
+ * a slot for each round; in one column these are the sequence that they are in the program. */
+static u32 share_columns(const struct unit_table *t, const struct unit *u, u32 slots, u8 *column_of)
+{
+    struct {
+        u64 pc;
+        u32 operand; /* 0 if no address begins with this slot */
+    } origin[256] = {0};
+    u32 n = 0;
+    for (u32 i = 0; i < u->n_refs; i++) {
+        const struct ref *r = &t->refs.v[u->ref0 + i];
+        const u8 terms[] = {r->a, r->b};
+        for (u32 k = 0; k < ARRAY_LEN(terms); k++) {
+            if (terms[k] >= TERM_SLOT_LIMIT || origin[terms[k]].operand || r->insn >= u->n_insns)
+                continue;
+            origin[terms[k]].pc = t->insns.v[u->insn0 + r->insn].pc;
+            origin[terms[k]].operand = 1 + k;
+        }
+    }
+    for (u32 i = 0; i < slots; i++) {
+        u32 k = origin[i].operand ? 0 : i;
+        while (k < i && (origin[k].pc != origin[i].pc || origin[k].operand != origin[i].operand))
+            k++;
+        column_of[i] = (u8)(k < i ? column_of[k] : n++);
+    }
+    return n;
+}
+
 /* -- Packing: what an id means ----------------------------------------------------------------- */
 
 struct pack *pack_new(const struct unit_table *t)
@@ -111,11 +149,11 @@ static void meet_unit(struct pack *p, u32 unit)
     const struct unit_table *t = p->table;
     const struct unit *u = &t->units.v[unit];
     const struct unit_exit *x = &t->exits.v[u->exit0];
-    u32 most = 0;
-    for (u32 i = 0; i < u->n_exits; i++) {
-        most = MAX(most, (u32)x[i].slots);
-    }
-    struct pack_group *group = add_group(p, FIRST_EXIT_ID + unit, most);
+    u8 column_of[256];
+    u32 most = most_slots(t, u), n = share_columns(t, u, most, column_of);
+    struct pack_group *group = add_group(p, FIRST_EXIT_ID + unit, n);
+    if (n < most)
+        group->column_of = memcpy(arena_alloc(&p->shared.arena, most), column_of, most);
     for (u32 i = 0; i < u->n_exits; i++)
         p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
             (struct pack_exit){.rsp_disp = x[i].rsp_disp,
@@ -248,12 +286,12 @@ static void put_slots_scalar(struct pack *p, struct pack_group *g, const u8 *slo
 {
     struct column *c = g->columns;
     for (u32 i = 0; i < n; i++) {
-        struct pack_lanes *l = &g->lanes[i / PACK_LANES];
-        u32 k = i % PACK_LANES;
+        u32 column = g->column_of ? g->column_of[i] : i, k = column % PACK_LANES;
+        struct pack_lanes *l = &g->lanes[column / PACK_LANES];
         u64 x = slot(slots, i), step = x - l->last[k];
         l->last[k] = x;
         if (step != l->step[k]) {
-            end_runs(p, l, c + i - k, 1u << k);
+            end_runs(p, l, c + column - k, 1u << k);
             l->step[k] = step;
             l->count[k] = 0;
         }
@@ -387,7 +425,8 @@ static inline __attribute__((always_inline)) size_t take_known(struct pack *p, c
         if (id < FIRST_EXIT_ID || id >= n_exits || !exits[id].group || exits[id].slots != n)
             break;
         x = &exits[id];
-        (vectors ? put_slots_avx2 : put_slots_scalar)(p, x->group, slots, n);
+        (vectors && !x->group->column_of ? put_slots_avx2 : put_slots_scalar)(p, x->group, slots,
+                                                                              n);
         before = put_id(p, before, id);
         rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
         instructions += x->insns;
@@ -631,16 +670,32 @@ static void get_ids(struct unpack *u)
     }
 }
 
+/* A group with fewer columns than slots shares them. NULL, or what is wrong. */
+static const char *meet_group(struct unpack *u, struct unpack_group *g)
+{
+    const struct unit *unit = &u->table->units.v[g->number - FIRST_EXIT_ID];
+    u8 column_of[256];
+    g->slots = most_slots(u->table, unit);
+    if (g->n == g->slots)
+        return NULL;
+    if (g->n != share_columns(u->table, unit, g->slots, column_of))
+        return "has another number of columns for a unit than it needs";
+    g->column_of = memcpy(arena_alloc(&u->arena, g->slots), column_of, g->slots);
+    return NULL;
+}
+
 static const char *meet_packed(struct unpack *u, u32 id)
 {
     bool guest = id < FIRST_EXIT_ID;
     u32 number = guest ? id : FIRST_EXIT_ID + u->table->exits.v[id - FIRST_EXIT_ID].unit;
     u32 slots = guest ? guest_slots[id] : u->table->exits.v[id - FIRST_EXIT_ID].slots;
     u32 group = u->group_of[number];
-    if (!group || slots > u->groups.v[group - 1].n || (guest && !slots))
+    if (!group || (guest && (!slots || slots > u->groups.v[group - 1].n)))
         return "has a record without columns for its slots";
+    const char *fault =
+        guest || u->groups.v[group - 1].slots ? NULL : meet_group(u, &u->groups.v[group - 1]);
     u->exits[id] = (struct unpack_exit){group, slots};
-    return NULL;
+    return fault;
 }
 
 static void more_rows(struct unpack *u, struct unpack_group *g)
@@ -682,16 +737,36 @@ static inline bool get_slot(struct unpack *u, const struct unpack_group *g, u32 
     return true;
 }
 
-/* The opposite of put_rows. */
+/* Slots that share a column: row by row, in each those that it has. */
+static bool get_shared(struct unpack *u, const struct unpack_group *g, u32 column, u8 *to)
+{
+    u8 slots[256];
+    u32 n_slots = 0;
+    size_t n = 0;
+    for (u32 k = 0; k < g->slots; k++)
+        if (g->column_of[k] == column)
+            slots[n_slots++] = (u8)k;
+    for (u32 i = 0; i < g->n_rows; i++)
+        for (u32 k = 0; k < n_slots && slots[k] < (g->rows[i] & 0xff); k++)
+            n++;
+    u64 *x = n ? vec_grow(&u->numbers, n) : NULL;
+    u->numbers.n = 0;
+    if (!column_get_all(&u->columns.v[g->column + column], &u->arena, x, (u32)n))
+        return false;
+    for (u32 i = 0; i < g->n_rows; i++)
+        for (u32 k = 0; k < n_slots && slots[k] < (g->rows[i] & 0xff); k++)
+            ((u64_anywhere *)(void *)(to + (g->rows[i] >> 8)))[slots[k]] = *x++;
+    return true;
+}
+
+/* The slots of the records at hand, column by column. */
 static bool get_rows(struct unpack *u, struct unpack_group *g, u8 *to)
 {
     u64 *x = vec_grow(&u->numbers, g->n_rows);
     u->numbers.n = 0;
     bool good = true;
-    for (u32 k = 0; k < g->least && good; k++)
-        good = get_slot(u, g, k, x, to, true);
-    for (u32 k = g->least; k < g->n && good; k++)
-        good = get_slot(u, g, k, x, to, false);
+    for (u32 k = 0; k < g->n && good; k++)
+        good = g->column_of ? get_shared(u, g, k, to) : get_slot(u, g, k, x, to, k < g->least);
     g->n_rows = 0;
     return good;
 }

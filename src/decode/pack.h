@@ -2,7 +2,7 @@
 /* Records to columns and back: the contents of a records chunk. docs/trace-format.md is normative.
  *
  * The ids of the records are one sequence, coded by what followed the same three ids before; the slots are one column
- * for each slot of each unit (store/column.h). What is packed is the records of one thread, and unpacks alone. */
+ * for each slot of each unit, or for the same slot of several rounds of a loop (store/column.h). What is packed is the records of one thread, and unpacks alone. */
 #ifndef PACK_H
 #define PACK_H
 
@@ -50,6 +50,7 @@ struct pack_lanes {
 struct pack_group {
     u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
     u32 n;
+    const u8 *column_of; /* each slot's; NULL if each has its own */
     struct column *columns;
     struct pack_lanes lanes[];
 };
@@ -105,6 +106,8 @@ struct unpack_exit {
 struct unpack_group {
     u32 number; /* as in struct pack_group */
     u32 column, n;
+    u32 slots;           /* of the longest record; 0 if none was seen yet */
+    const u8 *column_of; /* as there */
     /* Records whose slots are to be filled in: where these are, << 8 | how many. */
     u32 *rows;
     u32 n_rows, room;

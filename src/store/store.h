@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
-#define STORE_VERSION 5
+#define STORE_VERSION 6
 #define STORE_OLDEST  4 /* that can still be read */
 #define STORE_WITH_VALUES 5 /* the first whose references may have values */
 

@@ -16,11 +16,21 @@ static const struct unit_table *table(void)
 {
     static struct unit_table t;
     for (u32 i = (u32)t.units.n; i < UNITS; i++) {
-        struct unit u = {.pc = 4096 * i, .n_insns = 2, .exit0 = 2 * i, .n_exits = 2};
+        struct unit u = {.pc = 4096 * i,
+                         .n_insns = 2,
+                         .exit0 = 2 * i,
+                         .n_exits = 2,
+                         .insn0 = 2 * i,
+                         .ref0 = (u32)t.refs.n};
         struct unit_exit x = {.unit = i, .insns = 1, .slots = (u8)(i % 7), .rsp_term = TERM_RSP};
         vec_push(&t.exits, x);
         x.slots = (u8)(x.slots + i % 3);
         vec_push(&t.exits, x);
+        for (u32 k = 0; k < 2; k++)
+            vec_push(&t.insns, ((struct unit_insn){.pc = u.pc}));
+        for (; u.n_refs < x.slots && i % 2; u.n_refs++) /* rounds of a loop of one instruction */
+            vec_push(&t.refs,
+                     ((struct ref){.a = (u8)u.n_refs, .b = TERM_NONE, .insn = u.n_refs % 2}));
         vec_push(&t.units, u);
     }
     return &t;
@@ -34,7 +44,8 @@ static void unpack(const u8 *packed, size_t size, const u8 *was, size_t n_was)
     size_t at = 0;
     const char *fault = unpack_begin(&u, table(), (u32)table()->exits.n, packed, size);
     s64 n = 0;
-    for (u32 i = 0; !fault && (was || i < ROUNDS) && (n = unpack_some(&u, out, ROOM, &fault)) > 0; i++) {
+    for (u32 i = 0; !fault && (was || i < ROUNDS) && (n = unpack_some(&u, out, ROOM, &fault)) > 0;
+         i++) {
         if (was && (at + (size_t)n > n_was || memcmp(was + at, out, (size_t)n)))
             abort();
         at += (size_t)n;

@@ -1,21 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The naive decoder: docs/trace-format.md taken literally, and nothing else of gait.
-
     decode.py TRACE [PROCESS]     print the events, or those of one process, as `gait dump --format=lackey` does; and their data, if there is any
-
 It keeps the document honest: what it cannot know from there is missing there. (n) names a section; broken rules fail assertions.
 """
-import ctypes
-import functools
-import itertools
-import mmap
-import struct
-import sys
+import ctypes, functools, itertools, mmap, struct, sys  # noqa: E401
 from collections import defaultdict, namedtuple
-
-import xxhash
-import zstandard
+import xxhash, zstandard  # noqa: E401
 
 M32, M64 = 2**32 - 1, 2**64 - 1
 END, COMMAND, UNITS, RECORDS, MODULES, THREADS, SUMMARY, PROCESSES, ENDS, INDEX = range(10)
@@ -34,7 +25,7 @@ Event = namedtuple("Event", "process thread pc kind address size data")  # kind:
 
 def chunks(f):
     """(1 to 4) Yield kind, owner and contents of each chunk."""
-    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 5, 0), "a trace has its magic, version 5 and no flags"
+    assert f.read(16) == b"GAITTRC\0" + struct.pack("<II", 6, 0), "a trace has its magic, version 6 and no flags"
     kind = None
     for n in itertools.count():
         head, before = f.read(48), kind
@@ -60,7 +51,6 @@ def chunks(f):
 
 class Bytes:
     """Contents, read from the front."""
-
     def __init__(self, data):
         self.data, self.left = data, len(data)
 
@@ -133,6 +123,17 @@ def ids(n, runs, codes):
             yield p1
 
 
+def columns_of(table, unit, width):
+    """(11) Which column of its group each slot of a unit is in."""
+    _, insn0, _, ref0, n_refs, exit0, n_exits = table["Unit"][unit]
+    most = max(e.slots for e in table["Exit"][exit0:exit0 + n_exits])
+    refs = table["Ref"][ref0:ref0 + n_refs] if width < most else []
+    terms = [(term, (table["Insn"][insn0 + r.insn].pc, which)) for r in refs for which, term in enumerate((r.a, r.b))]
+    origins = [dict(reversed(terms)).get(k, k) for k in range(most)]
+    assert width == len(ranks := list(dict.fromkeys(origins))), "there is a column for each origin"
+    return [ranks.index(o) for o in origins]
+
+
 def records(b, table):
     """(11) Yield id, exit and slots of each record of a chunk."""
     n, insns, size, _, _ = b.ints("5Q")
@@ -140,17 +141,18 @@ def records(b, table):
     n_groups = b.number()
     numbers, widths, sizes = (b.column(plain) for plain in (False, True, True))
     groups = {next(numbers): [b.column(False, next(sizes)) for _ in range(next(widths))] for _ in range(n_groups)}
+    places = {g: columns_of(table, g - 16, len(c)) if g >= 16 else range(len(c)) for g, c in groups.items()}
     for k, i in enumerate(ids(n, runs, codes)):
         assert k or i == STATE, "the first record is a state record"
         e = table["Exit"][i - FIRST_EXIT] if i >= FIRST_EXIT else None
         n_slots = e.slots if e else next(lengths) if i == PARTIAL else GUEST_SLOTS[i]
-        slots = [next(c) for c in groups[16 + e.unit if e else i][:n_slots]] if n_slots else []
+        slots = [next(groups[g][k]) for k in places[g][:n_slots]] if n_slots and (g := 16 + e.unit if e else i) else []
         n, size = n - 1, size - 4 - 8 * n_slots
         insns -= e.insns if e else slots[0] >> 32 & 65535 if i == PARTIAL else 0
         yield i, e, slots
     assert n == insns == size == b.left == 0, "the head of the records counts them"
-    columns = itertools.chain([runs, codes, lengths, numbers, widths, sizes], *groups.values())
-    assert next(itertools.chain(*columns), None) is None, "every column is used up"
+    left = itertools.chain(runs, codes, lengths, numbers, widths, sizes, *itertools.chain(*groups.values()))
+    assert next(left, None) is None, "every column is used up"
 
 
 @functools.cache
@@ -160,8 +162,7 @@ def xsave_size(components, compact):
     page.write(bytes.fromhex("53 89f9 b80d000000 0fa2 8906 895e04 894e08 31c9 0f01d0 89460c 895610 5b c3"))
     ask = ctypes.CFUNCTYPE(None, ctypes.c_uint, ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
     for i in range(2, 63):
-        ask(i, out)
-        n, offset, flags, low, high = out
+        n, offset, flags, low, high = ask(i, out) or out
         if components & (low | high << 32) & 1 << i:
             size = (size + 63 & ~63 if flags & 2 else size) + n if compact else max(size, offset + n)
     return size
@@ -233,9 +234,8 @@ def events(f):
                 memory.append(shares)
         elif kind == THREADS:
             for _ in range(*b.ints("I")):
-                number, process, _, _ = *b.ints("3I"), b.texts(1)
-                assert number == len(threads), "threads have their numbers"
-                threads.append(process)
+                assert b.ints("I") == (len(threads),), "threads have their numbers"
+                threads.append((b.ints("2I"), b.texts(1))[0][0])
         elif kind == UNITS:
             table = tables.setdefault(owner, {name: [] for name in TABLES} | {"Code": bytearray()})
             more = owner if append(table, b) else None

@@ -55,6 +55,7 @@ judge ls -- /bin/ls -l folder
 judge pipeline -- /bin/sh -c '(echo b; echo a) | sort | cat; exec /bin/true'
 judge gzip -- /bin/gzip -c text
 judge matmul -- "$root/build/kernels/matmul" -n 20
+GAIT_STRESS=hot,tinybuf judge rounds -- "$root/build/kernels/matmul" -n 20 # slots that share columns
 judge control --events=control -- /bin/ls folder
 program trampolines_on_the_stack
 program vfork_shares_memory

@@ -18,15 +18,31 @@ static u64 rnd(u64 below)
 enum { UNITS = 300 };
 static struct unit_table table;
 
+/* Addresses that begin with the slots of a unit: every third unit is a loop of two instructions, laid out several times; another third has
+ * none that is known. */
+static void put_refs(struct unit *u, u32 slots)
+{
+    u->insn0 = (u32)table.insns.n;
+    u->ref0 = (u32)table.refs.n;
+    u->n_insns = slots + 1;
+    for (u32 k = 0; k < u->n_insns; k++)
+        vec_push(&table.insns,
+                 ((struct unit_insn){.pc = u->pc + 4 * (u->pc / 64 % 3 ? k : k % 2)}));
+    for (u32 k = 0; k < slots && u->pc / 64 % 3 < 2; k++) {
+        vec_push(&table.refs, ((struct ref){.insn = (u16)k,
+                                            .a = (u8)(k % 5 ? k : TERM_NONE),
+                                            .b = (u8)(k % 5 ? TERM_RSP : k)}));
+        u->n_refs++;
+    }
+}
+
 /* Units with one to four exits and zero to twelve slots; a few have very many. */
 static void make_table(void)
 {
     seed = 1;
     for (u32 i = 0; i < UNITS; i++) {
-        struct unit u = {.pc = 0x400000 + 64ul * i,
-                         .n_insns = 3,
-                         .exit0 = (u32)table.exits.n,
-                         .n_exits = 1 + (u32)rnd(4)};
+        struct unit u = {
+            .pc = 0x400000 + 64ul * i, .exit0 = (u32)table.exits.n, .n_exits = 1 + (u32)rnd(4)};
         u32 slots = i % 50 == 7 ? 120 + (u32)rnd(80) : (u32)rnd(4);
         for (u32 k = 0; k < u.n_exits; k++) {
             u8 terms[] = {TERM_RSP, TERM_RSP, TERM_RSP, TERM_NONE, 0};
@@ -38,6 +54,7 @@ static void make_table(void)
                                                        .rsp_disp = (s64)rnd(3) * 8 - 8}));
             slots = MIN(slots + (u32)rnd(4), 239u);
         }
+        put_refs(&u, table.exits.v[table.exits.n - 1].slots);
         vec_push(&table.units, u);
     }
 }
@@ -239,6 +256,32 @@ static void a_regular_program_is_small(void)
     CHECK_CASE(size[0] < 4000 && size[1] < size[0] + 100, "%zu and %zu bytes", size[0], size[1]);
 }
 
+/* A loop of records that tell of eight rounds each is as small as one of single rounds, and its irregular numbers are one sequence: the differences
+ * from round to round are small, those from record to record are not. */
+static void rounds_of_a_loop_share_a_column(void)
+{
+    u32 exit = 0;
+    struct err e;
+    u64 slots[256], x = 0;
+    while (table.units.v[table.exits.v[exit].unit].pc / 64 % 3 || table.exits.v[exit].slots < 100)
+        exit++;
+    struct pack *p = pack_new(&table);
+    packed.n = raw.n = 0;
+    put_state(0);
+    u32 n = table.exits.v[exit].slots, records = 100;
+    for (u32 i = 0; i < records; i++) {
+        for (u32 k = 0; k < n; k++)
+            slots[k] = x += k % 2 ? 1 : rnd(8);
+        put_record(FIRST_EXIT_ID + exit, n, slots);
+    }
+    CHECK(pack_records(p, raw.v, raw.n, &e) == 0);
+    pack_store(p, &packed);
+    pack_free(p);
+    struct pack_head head;
+    CHECK(unpacks_to_raw(RECORD_LIMIT, &head));
+    CHECK_CASE(2 * packed.n < 3 * records * n, "%zu bytes for %u numbers", packed.n, records * n);
+}
+
 static void redundant_states_are_dropped(void)
 {
     struct pack *p = pack_new(&table);
@@ -366,6 +409,7 @@ int main(void)
     make_table();
     random_records_survive();
     a_regular_program_is_small();
+    rounds_of_a_loop_share_a_column();
     redundant_states_are_dropped();
     an_empty_table_will_do();
     impossible_records_are_refused();
