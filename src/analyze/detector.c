@@ -245,19 +245,41 @@ BY_LEVEL u32 key_of(const struct detector *x, const struct descriptor *d)
     return (u32)d->start + (u32)d->place * x->place_weight + d->shape * SHAPE_WEIGHT;
 }
 
+/* All of a level. */
+struct keys {
+    __m128i a, b;
+};
+
+BY_LEVEL struct keys load_keys(const struct detector_level *v)
+{
+    const __m128i *keys = (const __m128i *)v->keys;
+    return (struct keys){_mm_loadu_si128(keys), _mm_loadu_si128(keys + 1)};
+}
+
+BY_LEVEL void store_keys(struct detector_level *v, struct keys k)
+{
+    __m128i *keys = (__m128i *)v->keys;
+    _mm_storeu_si128(keys, k.a);
+    _mm_storeu_si128(keys + 1, k.b);
+}
+
+/* One more, the last. */
+BY_LEVEL struct keys push_key(struct keys k, u32 key)
+{
+    return (struct keys){_mm_or_si128(_mm_srli_si128(k.a, 4), _mm_slli_si128(k.b, 12)),
+                         _mm_or_si128(_mm_srli_si128(k.b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12))};
+}
+
 /* A key for an item in the pool, that has so many behind it. Nearly always there are none: then all are moved at once, since what was stored bit by bit
  * could not be loaded at once soon. */
 BY_LEVEL void add_key(struct detector_level *v, u32 key, u32 behind)
 {
-    if (behind) {
-        memmove(v->keys, v->keys + 1, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
-        v->keys[DETECTOR_FEW - 1 - behind] = key;
+    if (!behind) {
+        store_keys(v, push_key(load_keys(v), key));
         return;
     }
-    __m128i *keys = (__m128i *)v->keys;
-    const __m128i a = _mm_loadu_si128(keys), b = _mm_loadu_si128(keys + 1);
-    _mm_storeu_si128(keys, _mm_or_si128(_mm_srli_si128(a, 4), _mm_slli_si128(b, 12)));
-    _mm_storeu_si128(keys + 1, _mm_or_si128(_mm_srli_si128(b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12)));
+    memmove(v->keys, v->keys + 1, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
+    v->keys[DETECTOR_FEW - 1 - behind] = key;
 }
 
 BY_LEVEL void take_key_out(struct detector_level *v, u32 behind)
@@ -266,23 +288,22 @@ BY_LEVEL void take_key_out(struct detector_level *v, u32 behind)
 }
 
 /* Whether an item with this key may be the third of a run. Nearly always it is not. */
-BY_LEVEL bool may_be_third(const struct detector_level *v, u32 key)
+BY_LEVEL bool may_be_third(struct keys k, u32 key)
 {
-    const __m128i *keys = (const __m128i *)v->keys;
-    const __m128i d = _mm_set1_epi32((int)key), a = _mm_loadu_si128(keys), b = _mm_loadu_si128(keys + 1);
-    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(a, a), d), first_b = _mm_sub_epi32(_mm_add_epi32(b, b), d);
+    const __m128i d = _mm_set1_epi32((int)key);
+    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(k.a, k.a), d), first_b = _mm_sub_epi32(_mm_add_epi32(k.b, k.b), d);
     __m128i found = _mm_setzero_si128();
 #define COMPARE(first, with, lane) found = _mm_or_si128(found, _mm_cmpeq_epi32(first, _mm_shuffle_epi32(with, 0x55 * (lane))))
-    COMPARE(first_a, a, 0);
-    COMPARE(first_a, a, 1);
-    COMPARE(first_a, a, 2);
-    COMPARE(first_b, a, 0);
-    COMPARE(first_b, a, 1);
-    COMPARE(first_b, a, 2);
-    COMPARE(first_b, a, 3);
-    COMPARE(first_b, b, 0);
-    COMPARE(first_b, b, 1);
-    COMPARE(first_b, b, 2);
+    COMPARE(first_a, k.a, 0);
+    COMPARE(first_a, k.a, 1);
+    COMPARE(first_a, k.a, 2);
+    COMPARE(first_b, k.a, 0);
+    COMPARE(first_b, k.a, 1);
+    COMPARE(first_b, k.a, 2);
+    COMPARE(first_b, k.a, 3);
+    COMPARE(first_b, k.b, 0);
+    COMPARE(first_b, k.b, 1);
+    COMPARE(first_b, k.b, 2);
 #undef COMPARE
     return _mm_movemask_epi8(found);
 }
@@ -359,7 +380,7 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d, u32
     struct detector_level *v = &x->levels[l];
     union any_descriptor first, second;
     struct pair p;
-    if ((x->few && !may_be_third(v, key)) || !find_pair(x, l, d, &p))
+    if ((x->few && !may_be_third(load_keys(v), key)) || !find_pair(x, l, d, &p))
         return false;
     take_from_pool(x, l, p.y, &second.d);
     take_from_pool(x, l, p.z, &first.d);
@@ -448,11 +469,64 @@ static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
     return i;
 }
 
+/* Of the next n references, how many come before any that a run expects. Nobody waits to be looked at above them either. */
+static size_t quiet_for(const struct detector *x, size_t n)
+{
+    const struct detector_level *v = x->levels;
+    if (!x->few || x->rules->unordered || (x->n_levels > 1 && x->levels[1].changed))
+        return 0;
+    for (u32 i = 0; i < v->n_runs; i++) {
+        const u64 next = run_at(v, 0, i)->next_place;
+        n = next > x->place ? MIN(n, next - x->place) : 0;
+    }
+    return n;
+}
+
+/* Let the next n references through the pool: as many are done. */
+static void flow_through(struct detector *x, const u64 *address, size_t n)
+{
+    struct detector_level *v = x->levels;
+    const size_t all = v->n_pool + n, done = all > x->rules->window ? all - x->rules->window : 0, old = MIN(done, v->n_pool);
+    for (u32 i = 0; i < old; i++)
+        x->rules->done(x->to, pooled(v, 0, i));
+    v->pool_first += (u32)old;
+    v->n_pool -= (u32)old;
+    if (done > old)
+        x->rules->done_ones(x->to, x->place, address, done - old);
+    for (size_t i = done - old; i < n; i++) {
+        make_pool_room(v, 0);
+        *pooled(v, 0, v->n_pool++) = (struct descriptor){.start = address[i], .place = x->place + i};
+    }
+}
+
+/* As many as go on with no run and begin none. */
+static size_t pass_by(struct detector *x, const u64 *address, size_t n)
+{
+    struct detector_level *v = x->levels;
+    struct keys keys = load_keys(v);
+    u32 of_place = (u32)x->place * x->place_weight;
+    size_t i = 0;
+    n = quiet_for(x, n);
+    for (; i < n; i++, of_place += x->place_weight) {
+        const u32 key = (u32)address[i] + of_place;
+        if (may_be_third(keys, key))
+            break;
+        keys = push_key(keys, key);
+    }
+    if (!i)
+        return 0;
+    store_keys(v, keys);
+    flow_through(x, address, i);
+    x->place += i;
+    return i;
+}
+
 void detector_put_all(struct detector *x, const u64 *address, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (put_one(x, address[i], 0, 0))
-            i += go_on_alone(x, address + i + 1, n - i - 1);
+    for (size_t i = 0; i < n;) {
+        const bool expected = put_one(x, address[i++], 0, 0);
+        i += (expected ? go_on_alone : pass_by)(x, address + i, n - i);
+    }
 }
 
 void detector_end(struct detector *x)

@@ -26,6 +26,8 @@ struct detector_rules {
     bool unordered;
     /* A descriptor is done. */
     void (*done)(void *to, const struct descriptor *d);
+    /* So are n IADs of type and source 0, one behind the other from a place on. */
+    void (*done_ones)(void *to, u64 place, const u64 *address, size_t n);
 };
 
 struct detector_run {

@@ -126,6 +126,24 @@ void findings_done(void *findings, const struct descriptor *d)
         one_done(findings, d);
 }
 
+/* When as many are kept as may be, there is nothing left to do but to count. */
+void findings_done_ones(void *findings, u64 place, const u64 *address, size_t n)
+{
+    struct findings *f = findings;
+    size_t i = 0;
+    for (; i < n && (f->n_kept < f->rules->keep || f->rules->all || f->rules->check); i++)
+        one_done(f, &(struct descriptor){.start = address[i], .place = place + i});
+    f->refs[FOUND_irregular] += n - i;
+    f->iads += n - i;
+    u64 lowest = f->lowest, highest = f->highest;
+    for (; i < n; i++) {
+        lowest = MIN(lowest, address[i]);
+        highest = MAX(highest, address[i]);
+    }
+    f->lowest = lowest;
+    f->highest = highest;
+}
+
 void findings_given(struct findings *f, u64 place, const u64 *address, size_t n)
 {
     for (size_t i = 0; i < n; i++)

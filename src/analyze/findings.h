@@ -12,7 +12,7 @@ enum found_as { FOUND_irregular, FOUND_rsd, FOUND_prsd, FOUND_AS };
 enum { FOUND_STRIDES = 4 };
 
 struct findings_rules {
-    struct detector_rules detector; /* of which `done` is findings_done */
+    struct detector_rules detector; /* of which `done` is findings_done, and `done_ones` findings_done_ones */
     u32 keep;                       /* descriptors, at most */
     bool all;                       /* ... or all there are */
     bool check;                     /* expand what is done, and see whether it is what was given */
@@ -35,6 +35,7 @@ struct findings {
 
 void findings_init(struct findings *f, const struct findings_rules *rules);
 void findings_done(void *findings, const struct descriptor *d);
+void findings_done_ones(void *findings, u64 place, const u64 *address, size_t n);
 /* Something was given to the detector, of type 0: the first at this place. */
 void findings_given(struct findings *f, u64 place, const u64 *address, size_t n);
 u64 findings_refs(const struct findings *f);

@@ -62,6 +62,7 @@ static void *patterns_make(void)
     struct patterns *p = zeros(1, sizeof *p);
     p->rules.detector.depth = DESCRIPTOR_DEPTH - 1;
     p->rules.detector.done = findings_done;
+    p->rules.detector.done_ones = findings_done_ones;
     p->variables = variables_new();
     return p;
 }

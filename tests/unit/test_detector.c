@@ -69,7 +69,13 @@ static void note(void *to, const struct descriptor *d)
     }
 }
 
-static const struct detector_rules plain = {.window = 8, .depth = 11, .done = note};
+static void note_ones(void *to, u64 place, const u64 *address, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        note(to, &(struct descriptor){.start = address[i], .place = place + i});
+}
+
+static const struct detector_rules plain = {.window = 8, .depth = 11, .done = note, .done_ones = note_ones};
 
 static void find_begin(struct detector *x, const struct detector_rules *rules)
 {
@@ -140,7 +146,7 @@ static void figure3_has_its_descriptors(void)
 static void figure5_has_its_stream_table(void)
 {
     static const struct detector_rules rules = {
-        .window = 8, .depth = 11, .unordered = true, .done = note};
+        .window = 8, .depth = 11, .unordered = true, .done = note, .done_ones = note_ones};
     static const u64 references[] = {100, 211, 100, 100, 212, 100, 100, 213};
     struct detector x;
     find_begin(&x, &rules);
@@ -208,7 +214,7 @@ static void matrix_products_take_what_the_paper_says(void)
 static void tiled_products_take_what_the_paper_says(void)
 {
     enum { n = 40, tile = 5, tiles = n / tile };
-    static const struct detector_rules three = {.window = 8, .depth = 3, .done = note};
+    static const struct detector_rules three = {.window = 8, .depth = 3, .done = note, .done_ones = note_ones};
     const struct descriptor_loop a[] = {
         {tile, 0, 0}, {tile, 8, 0}, {n, 8 * n, 0}, {tiles, 0, 0}, {tiles, 8 * tile, 0}};
     char *at, text[4096];
