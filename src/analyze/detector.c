@@ -4,7 +4,6 @@
 #include "base/err.h"
 
 #include <emmintrin.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -20,19 +19,14 @@ enum {
 
 static void put_item(struct detector *x, u32 l, const struct descriptor *d);
 
-void detector_init(struct detector *x, const struct detector_rules *rules, void *to)
+void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool, void *to)
 {
-    *x = (struct detector){.rules = rules, .to = to, .place_weight = rules->unordered ? 0 : PLACE_WEIGHT, .few = rules->window <= DETECTOR_FEW};
+    *x = (struct detector){.rules = rules,
+                           .pool = pool,
+                           .to = to,
+                           .place_weight = rules->unordered ? 0 : PLACE_WEIGHT,
+                           .few = rules->window <= DETECTOR_FEW};
     check(rules->depth < DESCRIPTOR_DEPTH);
-}
-
-void detector_fini(struct detector *x)
-{
-    for (u32 l = 0; l < x->n_levels; l++) {
-        free(x->levels[l].pool);
-        free(x->levels[l].runs);
-    }
-    free(x->levels);
 }
 
 /* -- Arrays of descriptors as deep as their level ----------------------------------------------- */
@@ -61,13 +55,13 @@ size_t detector_memory(const struct detector *x)
 }
 
 /* Most references of a program are made a few times: little is enough for them. */
-BY_LEVEL void make_room(u8 **array, u32 n, u32 *room, size_t size)
+BY_LEVEL void make_room(struct detector *x, u8 **array, u32 n, u32 *room, size_t size)
 {
     if (n < *room)
         return;
-    *room = *room ? 2 * *room : 2;
-    *array = realloc(*array, *room * size);
-    check(*array != NULL);
+    const u32 more = *room ? 2 * *room : 2;
+    *array = pool_realloc(x->pool, *array, *room * size, more * size);
+    *room = more;
 }
 
 BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
@@ -78,8 +72,7 @@ BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
 BY_LEVEL struct detector_level *reach_level(struct detector *x, u32 l)
 {
     if (l == x->n_levels) {
-        x->levels = realloc(x->levels, (l + 1) * sizeof *x->levels);
-        check(x->levels != NULL);
+        x->levels = pool_realloc(x->pool, x->levels, l * sizeof *x->levels, (l + 1) * sizeof *x->levels);
         x->levels[x->n_levels++] = (struct detector_level){0};
     }
     return &x->levels[l];
@@ -221,7 +214,7 @@ static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
                       const struct descriptor *y, u64 last_place)
 {
     struct detector_level *v = &x->levels[l];
-    make_room(&v->runs, v->n_runs, &v->runs_room, run_size(l));
+    make_room(x, &v->runs, v->n_runs, &v->runs_room, run_size(l));
     struct detector_run *r = run_at(v, l, v->n_runs++);
     struct descriptor_loop *o = &r->d.loop[l];
     memcpy(&r->d, z, descriptor_size(l));
@@ -391,13 +384,14 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d, u32
 }
 
 /* The pool wanders through its array, and begins anew when it comes to the end; of an array that is so long that this is seldom. */
-BY_LEVEL void make_pool_room(struct detector_level *v, u32 l)
+BY_LEVEL void make_pool_room(struct detector *x, u32 l)
 {
+    struct detector_level *v = &x->levels[l];
     if (v->pool_first && v->pool_first >= v->pool_room / 2 && v->pool_first + v->n_pool == v->pool_room) {
         memmove(v->pool, pooled(v, l, 0), v->n_pool * descriptor_size(l));
         v->pool_first = 0;
     }
-    make_room(&v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
+    make_room(x, &v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
 }
 
 BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d, u32 key)
@@ -409,7 +403,7 @@ BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d
         v->pool_first++;
         v->n_pool--;
     }
-    make_pool_room(v, l);
+    make_pool_room(x, l);
     u32 at = v->n_pool++;
     for (; l && at && pooled(v, l, at - 1)->place > d->place; at--) /* references come by place */
         memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);
@@ -450,7 +444,7 @@ void detector_put(struct detector *x, u64 address, u32 type, u32 source)
 }
 
 /* As many as go on with the only run there is. */
-static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
+static size_t go_on_alone(struct detector *x, const u64 *address, size_t n, size_t every)
 {
     if (x->levels[0].n_runs != 1)
         return 0;
@@ -460,7 +454,7 @@ static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
         return 0;
     u64 next = r->next, stride = o->stride;
     size_t i = 0, room = MIN(n, r->limit - o->count - 1); /* the last is for detector_put */
-    for (; i < room && address[i] == next; i++)
+    for (; i < room && address[i * every] == next; i++)
         next += stride;
     o->count += i;
     r->next = next;
@@ -483,7 +477,7 @@ static size_t quiet_for(const struct detector *x, size_t n)
 }
 
 /* Let the next n references through the pool: as many are done. */
-static void flow_through(struct detector *x, const u64 *address, size_t n)
+static void flow_through(struct detector *x, const u64 *address, size_t n, size_t every)
 {
     struct detector_level *v = x->levels;
     const size_t all = v->n_pool + n, done = all > x->rules->window ? all - x->rules->window : 0, old = MIN(done, v->n_pool);
@@ -492,15 +486,15 @@ static void flow_through(struct detector *x, const u64 *address, size_t n)
     v->pool_first += (u32)old;
     v->n_pool -= (u32)old;
     if (done > old)
-        x->rules->done_ones(x->to, x->place, address, done - old);
+        x->rules->done_ones(x->to, x->place, address, done - old, every);
     for (size_t i = done - old; i < n; i++) {
-        make_pool_room(v, 0);
-        *pooled(v, 0, v->n_pool++) = (struct descriptor){.start = address[i], .place = x->place + i};
+        make_pool_room(x, 0);
+        *pooled(v, 0, v->n_pool++) = (struct descriptor){.start = address[i * every], .place = x->place + i};
     }
 }
 
 /* As many as go on with no run and begin none. */
-static size_t pass_by(struct detector *x, const u64 *address, size_t n)
+static size_t pass_by(struct detector *x, const u64 *address, size_t n, size_t every)
 {
     struct detector_level *v = x->levels;
     struct keys keys = load_keys(v);
@@ -508,7 +502,7 @@ static size_t pass_by(struct detector *x, const u64 *address, size_t n)
     size_t i = 0;
     n = quiet_for(x, n);
     for (; i < n; i++, of_place += x->place_weight) {
-        const u32 key = (u32)address[i] + of_place;
+        const u32 key = (u32)address[i * every] + of_place;
         if (may_be_third(keys, key))
             break;
         keys = push_key(keys, key);
@@ -516,16 +510,16 @@ static size_t pass_by(struct detector *x, const u64 *address, size_t n)
     if (!i)
         return 0;
     store_keys(v, keys);
-    flow_through(x, address, i);
+    flow_through(x, address, i, every);
     x->place += i;
     return i;
 }
 
-void detector_put_all(struct detector *x, const u64 *address, size_t n)
+void detector_put_all(struct detector *x, const u64 *address, size_t n, size_t every)
 {
     for (size_t i = 0; i < n;) {
-        const bool expected = put_one(x, address[i++], 0, 0);
-        i += (expected ? go_on_alone : pass_by)(x, address + i, n - i);
+        const bool expected = put_one(x, address[i++ * every], 0, 0);
+        i += (expected ? go_on_alone : pass_by)(x, address + i * every, n - i, every);
     }
 }
 

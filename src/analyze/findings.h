@@ -20,6 +20,7 @@ struct findings_rules {
 
 struct findings {
     const struct findings_rules *rules;
+    struct pool *pool; /* of what is kept */
     u64 refs[FOUND_AS];
     u64 rsds, prsds, iads; /* a PRSD has another or an RSD in it, which counts too */
     struct {
@@ -33,11 +34,11 @@ struct findings {
     u64 given, expanded; /* sums of digests */
 };
 
-void findings_init(struct findings *f, const struct findings_rules *rules);
+void findings_init(struct findings *f, const struct findings_rules *rules, struct pool *pool);
 void findings_done(void *findings, const struct descriptor *d);
-void findings_done_ones(void *findings, u64 place, const u64 *address, size_t n);
-/* Something was given to the detector, of type 0: the first at this place. */
-void findings_given(struct findings *f, u64 place, const u64 *address, size_t n);
+void findings_done_ones(void *findings, u64 place, const u64 *address, size_t n, size_t every);
+/* Something was given to the detector, of type 0: the first at this place; `every` apart in an array. */
+void findings_given(struct findings *f, u64 place, const u64 *address, size_t n, size_t every);
 u64 findings_refs(const struct findings *f);
 u64 findings_bytes(const struct findings *f);
 /* The one that stands for most; NULL if there is none. */
@@ -46,6 +47,5 @@ const struct descriptor *findings_largest(const struct findings *f);
 const struct descriptor *findings_only(const struct findings *f);
 /* The stride that most references of RSDs have; false if there are none. */
 bool findings_stride(const struct findings *f, u64 *stride, u64 *refs);
-void findings_fini(struct findings *f);
 
 #endif

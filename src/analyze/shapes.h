@@ -14,7 +14,7 @@ struct pattern_memory {
     u32 number, n_parts;
     bool merged;
     struct statics statics;
-    struct streams *parts; /* by number of the static reference, modulo their number */
+    struct streams *parts; /* by number of the static reference, modulo their number; the rest is its index there */
     struct aims *aims;     /* the same */
     struct variable_memory *variables;
 };
