@@ -14,7 +14,7 @@ enum {
 #define PLACE_WEIGHT 0x9e3779b1u
 #define SHAPE_WEIGHT 0x85ebca77u
 
-/* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
+/* Level 0 is by far the busiest, then level 1: what they need is made once for each, and once for all others. */
 #define BY_LEVEL static inline __attribute__((always_inline))
 
 static void put_item(struct detector *x, u32 l, const struct descriptor *d);
@@ -103,7 +103,7 @@ static void give(struct detector *x, u32 l, const struct descriptor *d)
         put_item(x, l, d);
 }
 
-static void end_run(struct detector *x, u32 l, u32 i)
+BY_LEVEL void end_run_of(struct detector *x, u32 l, u32 i)
 {
     struct detector_level *v = &x->levels[l];
     union any_descriptor copy; /* levels may move */
@@ -111,6 +111,14 @@ static void end_run(struct detector *x, u32 l, u32 i)
     copy.d.shape = shape_of(copy.d.shape, &copy.d.loop[l]);
     take_out(v->runs, &v->n_runs, i, run_size(l));
     give(x, l + 1, &copy.d);
+}
+
+static void end_run(struct detector *x, u32 l, u32 i)
+{
+    if (l)
+        end_run_of(x, l, i);
+    else
+        end_run_of(x, 0, i);
 }
 
 /* -- Runs --------------------------------------------------------------------------------------- */
@@ -412,12 +420,20 @@ BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d
         add_key(v, key, v->n_pool - 1 - at);
 }
 
-static void put_item(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL void put_item_of(struct detector *x, u32 l, const struct descriptor *d)
 {
     const u32 key = key_of(x, d);
     reach_level(x, l)->changed = true;
     if (!join_run(x, l, d) && !pair_up(x, l, d, key))
         wait_in_pool(x, l, d, key);
+}
+
+static void put_item(struct detector *x, u32 l, const struct descriptor *d)
+{
+    if (l > 1)
+        put_item_of(x, l, d);
+    else
+        put_item_of(x, 1, d);
 }
 
 /* -- References --------------------------------------------------------------------------------- */
@@ -520,6 +536,23 @@ void detector_put_all(struct detector *x, const u64 *address, size_t n, size_t e
     for (size_t i = 0; i < n;) {
         const bool expected = put_one(x, address[i++ * every], 0, 0);
         i += (expected ? go_on_alone : pass_by)(x, address + i * every, n - i, every);
+    }
+}
+
+static void fetch(const void *from, size_t n)
+{
+    for (const u8 *line = from; line < (const u8 *)from + n; line += 64)
+        __builtin_prefetch(line, 1);
+}
+
+void detector_fetch(const struct detector *x, u32 step)
+{
+    if (step == 1)
+        fetch(x->levels, x->n_levels * sizeof *x->levels);
+    for (u32 l = 0; step == 2 && l < x->n_levels; l++) {
+        const struct detector_level *v = &x->levels[l];
+        fetch(pooled(v, l, 0), v->n_pool * descriptor_size(l));
+        fetch(v->runs, v->n_runs * run_size(l));
     }
 }
 

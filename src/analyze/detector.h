@@ -67,6 +67,8 @@ void detector_init(struct detector *x, const struct detector_rules *rules, struc
 void detector_put(struct detector *x, u64 address, u32 type, u32 source);
 /* The next n, of type and source 0; their addresses are `every` apart in an array. */
 void detector_put_all(struct detector *x, const u64 *address, size_t n, size_t every);
+/* Fetch some of what it will need into the cache. Step by step, 1 and 2: each tells where the next is. */
+void detector_fetch(const struct detector *x, u32 step);
 /* There are no more: all that is open is done. */
 void detector_end(struct detector *x);
 /* What it takes. */

@@ -22,14 +22,23 @@ static void keep(struct findings *f, const struct descriptor *d)
     f->kept[f->n_kept++] = memcpy(pool_alloc(f->pool, size), d, size);
 }
 
-/* The last of those that stand for least. */
-static u32 smallest(const struct findings *f)
+static void find_smallest(struct findings *f)
 {
-    u32 least = 0;
-    for (u32 i = 1; i < f->n_kept; i++)
-        if (descriptor_refs(f->kept[i]) <= descriptor_refs(f->kept[least]))
-            least = i;
-    return least;
+    f->least = UINT64_MAX;
+    for (u32 i = 0; i < f->n_kept; i++) {
+        const u64 refs = descriptor_refs(f->kept[i]);
+        if (refs > f->least)
+            continue;
+        f->smallest = i;
+        f->least = refs;
+    }
+}
+
+static void drop_smallest(struct findings *f)
+{
+    struct descriptor **least = &f->kept[f->smallest];
+    pool_free(f->pool, *least, descriptor_size((*least)->depth));
+    memmove(least, least + 1, (--f->n_kept - f->smallest) * sizeof *least);
 }
 
 static void keep_if_larger(struct findings *f, const struct descriptor *d, u64 refs)
@@ -38,13 +47,11 @@ static void keep_if_larger(struct findings *f, const struct descriptor *d, u64 r
     if (!f->rules->all && f->n_kept == most) {
         if (refs <= f->least)
             return;
-        u32 least = smallest(f);
-        pool_free(f->pool, f->kept[least], descriptor_size(f->kept[least]->depth));
-        memmove(&f->kept[least], &f->kept[least + 1], (--f->n_kept - least) * sizeof *f->kept);
+        drop_smallest(f);
     }
     keep(f, d);
     if (!f->rules->all && f->n_kept == most)
-        f->least = descriptor_refs(f->kept[smallest(f)]);
+        find_smallest(f);
 }
 
 /* -- Counting ----------------------------------------------------------------------------------- */

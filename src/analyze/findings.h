@@ -29,7 +29,8 @@ struct findings {
     u32 n_strides, n_kept, kept_room;
     struct descriptor *
         *kept;           /* those that stand for most references, in the order they were done */
-    u64 least;           /* that one of them stands for, when there are as many as may be */
+    u32 smallest;        /* of them, when there are as many as may be: which one stands for least, the last such one, */
+    u64 least;           /* ... and for how many */
     u64 lowest, highest; /* addresses */
     u64 given, expanded; /* sums of digests */
 };

@@ -59,7 +59,6 @@ static struct stream *new_stream(struct streams *s, u32 thread, u32 index)
 
 /* -- Putting ------------------------------------------------------------------------------------ */
 
-/* One of the two sequences of what waits. */
 static void put(struct detector *x, struct findings *f, const u64 *first, size_t n)
 {
     const size_t every = sizeof(struct stream_ref) / sizeof *first;
@@ -68,24 +67,10 @@ static void put(struct detector *x, struct findings *f, const u64 *first, size_t
     detector_put_all(x, first, n, every);
 }
 
-static void put_waiting(struct stream_head *h)
+static void put_both(struct stream *x, const struct stream_ref *refs, size_t n)
 {
-    put(&h->of->where, &h->of->at, &h->waiting->address, h->n_waiting);
-    put(&h->of->when, &h->of->order, &h->waiting->place, h->n_waiting);
-    h->n_waiting = 0;
-}
-
-void streams_make_room(struct streams *s, struct stream_thread *t, struct stream_head *h, u32 index)
-{
-    if (h->room == ENOUGH) {
-        put_waiting(h);
-        return;
-    }
-    if (!h->of)
-        h->of = new_stream(s, t->thread, index);
-    const u32 room = h->room ? MORE_ROOM * h->room : FIRST_ROOM;
-    h->waiting = pool_realloc(&s->pool, h->waiting, h->room * sizeof *h->waiting, room * sizeof *h->waiting);
-    h->room = room;
+    put(&x->where, &x->at, &refs->address, n);
+    put(&x->when, &x->order, &refs->place, n);
 }
 
 void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type, u32 source)
@@ -99,11 +84,63 @@ void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address,
     detector_put(&x->where, address, type, source);
 }
 
-static void end_page(struct stream_head *page)
+/* -- Batches ------------------------------------------------------------------------------------ */
+
+static void put_batch(struct streams *s, const struct stream_batch *b)
+{
+    put_both(b->of, b->refs, ENOUGH);
+    pool_free(&s->pool, b->refs, ENOUGH * sizeof *b->refs);
+}
+
+/* Fetch what a batch needs, before which so many have come since. */
+static void fetch(const struct stream_batch *b, u32 since)
+{
+    if (since == 0)
+        for (const u8 *line = (const u8 *)b->of; line < (const u8 *)(b->of + 1); line += 64)
+            __builtin_prefetch(line, 1);
+    detector_fetch(&b->of->where, since);
+    detector_fetch(&b->of->when, since);
+}
+
+/* The oldest one is put to its detectors, and makes room for this one. */
+static void add_batch(struct streams *s, struct stream_batch b)
+{
+    struct stream_batch *at = &s->batches[s->n_batches % STREAM_BATCHES];
+    if (s->n_batches >= STREAM_BATCHES)
+        put_batch(s, at);
+    *at = b;
+    for (u32 i = 0; i < STREAM_BATCHES && i <= s->n_batches; i++)
+        fetch(&s->batches[(s->n_batches - i) % STREAM_BATCHES], i);
+    s->n_batches++;
+}
+
+static void put_batches(struct streams *s)
+{
+    for (u64 i = s->n_batches - MIN(s->n_batches, (u64)STREAM_BATCHES); i < s->n_batches; i++)
+        put_batch(s, &s->batches[i % STREAM_BATCHES]);
+    s->n_batches = 0;
+}
+
+void streams_make_room(struct streams *s, struct stream_thread *t, struct stream_head *h, u32 index)
+{
+    if (!h->of)
+        h->of = new_stream(s, t->thread, index);
+    if (h->room == ENOUGH) {
+        add_batch(s, (struct stream_batch){h->of, h->waiting});
+        h->waiting = pool_alloc(&s->pool, ENOUGH * sizeof *h->waiting);
+        h->n_waiting = 0;
+        return;
+    }
+    const u32 room = h->room ? MORE_ROOM * h->room : FIRST_ROOM;
+    h->waiting = pool_realloc(&s->pool, h->waiting, h->room * sizeof *h->waiting, room * sizeof *h->waiting);
+    h->room = room;
+}
+
+static void end_page(const struct stream_head *page)
 {
     for (u32 i = 0; i < STREAM_PAGE; i++)
         if (page[i].of) {
-            put_waiting(&page[i]);
+            put_both(page[i].of, page[i].waiting, page[i].n_waiting);
             detector_end(&page[i].of->where);
             detector_end(&page[i].of->when);
         }
@@ -111,6 +148,7 @@ static void end_page(struct stream_head *page)
 
 void streams_end(struct streams *s)
 {
+    put_batches(s);
     for (size_t i = 0; i < s->threads.n; i++)
         for (size_t k = 0; k < s->threads.v[i].pages.n; k++)
             if (s->threads.v[i].pages.v[k])

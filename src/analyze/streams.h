@@ -27,6 +27,15 @@ struct stream_head {
     struct aim_latest latest; /* what it came to; streams do not look at it */
 } __attribute__((aligned(64)));
 
+/* As many as have waited long enough, on their way to the detectors: what these need is fetched meanwhile, one thing after the other, each of which tells
+ * where the next one is. */
+struct stream_batch {
+    struct stream *of;
+    struct stream_ref *refs;
+};
+
+enum { STREAM_BATCHES = 4 };
+
 /* Heads come by the page, so that one that is there stays where it is. */
 enum { STREAM_PAGE = 64 };
 
@@ -42,6 +51,8 @@ struct streams {
     u32 part, parts;
     VEC(struct stream *) all;
     VEC(struct stream_thread) threads;
+    struct stream_batch batches[STREAM_BATCHES]; /* the latest, by number */
+    u64 n_batches;                               /* so far */
     struct pool pool; /* of everything they are made of */
 };
 
