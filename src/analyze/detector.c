@@ -66,7 +66,9 @@ BY_LEVEL void make_room(struct detector *x, u8 **array, u32 n, u32 *room, size_t
 
 BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
 {
-    memmove(array + i * size, array + (i + 1) * size, (--*n - i) * size);
+    const u32 behind = --*n - i;
+    if (behind) /* seldom */
+        memmove(array + i * size, array + (i + 1) * size, behind * size);
 }
 
 BY_LEVEL struct detector_level *reach_level(struct detector *x, u32 l)
@@ -271,6 +273,12 @@ BY_LEVEL struct keys push_key(struct keys k, u32 key)
                          _mm_or_si128(_mm_srli_si128(k.b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12))};
 }
 
+/* Without the last; the first is of no item. */
+BY_LEVEL struct keys pop_key(struct keys k)
+{
+    return (struct keys){_mm_slli_si128(k.a, 4), _mm_or_si128(_mm_slli_si128(k.b, 4), _mm_srli_si128(k.a, 12))};
+}
+
 /* A key for an item in the pool, that has so many behind it. Nearly always there are none: then all are moved at once, since what was stored bit by bit
  * could not be loaded at once soon. */
 BY_LEVEL void add_key(struct detector_level *v, u32 key, u32 behind)
@@ -285,6 +293,10 @@ BY_LEVEL void add_key(struct detector_level *v, u32 key, u32 behind)
 
 BY_LEVEL void take_key_out(struct detector_level *v, u32 behind)
 {
+    if (!behind) {
+        store_keys(v, pop_key(load_keys(v)));
+        return;
+    }
     memmove(v->keys + 1, v->keys, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
 }
 
@@ -509,26 +521,31 @@ static void flow_through(struct detector *x, const u64 *address, size_t n, size_
     }
 }
 
-/* As many as go on with no run and begin none. */
-static size_t pass_by(struct detector *x, const u64 *address, size_t n, size_t every)
+/* Of the next n references, as many as begin no run: none is the third of one. The keys become theirs. */
+static size_t pass_keys(struct detector_level *v, const u64 *address, size_t n, size_t every, u32 of_place, u32 weight)
 {
-    struct detector_level *v = x->levels;
     struct keys keys = load_keys(v);
-    u32 of_place = (u32)x->place * x->place_weight;
     size_t i = 0;
-    n = quiet_for(x, n);
-    for (; i < n; i++, of_place += x->place_weight) {
+    for (; i < n; i++, of_place += weight) {
         const u32 key = (u32)address[i * every] + of_place;
         if (may_be_third(keys, key))
             break;
         keys = push_key(keys, key);
     }
-    if (!i)
-        return 0;
     store_keys(v, keys);
-    flow_through(x, address, i, every);
-    x->place += i;
     return i;
+}
+
+/* As many as go on with no run and begin none. */
+static size_t pass_by(struct detector *x, const u64 *address, size_t n, size_t every)
+{
+    const u32 weight = x->place_weight, of_place = (u32)x->place * weight;
+    n = quiet_for(x, n);
+    n = n ? pass_keys(x->levels, address, n, every, of_place, weight) : 0;
+    if (n)
+        flow_through(x, address, n, every);
+    x->place += n;
+    return n;
 }
 
 void detector_put_all(struct detector *x, const u64 *address, size_t n, size_t every)

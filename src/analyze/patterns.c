@@ -18,8 +18,8 @@ enum {
     MERGED_KEEP = 1000,
     KEEP_LIMIT = 1 << 20,
     /* References whose streams are fetched before they are needed: their heads, and then where the next one waits. */
-    HEADS_AHEAD = 24,
-    ENDS_AHEAD = 8,
+    HEADS_AHEAD = 48,
+    ENDS_AHEAD = 20,
 };
 
 struct patterns {
