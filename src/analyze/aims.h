@@ -42,14 +42,18 @@ void aims_look(struct aims *a, struct aim_latest *latest, const struct aimed *x)
 /* They are put in the order of the program. */
 static inline void aims_put(struct aims *a, struct aim_latest *latest, const struct aimed *x)
 {
-    const bool is_latest = x->address - latest->start < latest->size && latest->change == *a->change;
-    if (!latest->is_all && (!is_latest || (latest->moves && latest->frame != variables_frame(a->variables, x->ref, x->place))))
+    const bool is_latest =
+        x->address - latest->start < latest->size && latest->change == *a->change;
+    if (!latest->is_all &&
+        (!is_latest ||
+         (latest->moves && latest->frame != variables_frame(a->variables, x->ref, x->place))))
         aims_look(a, latest, x);
 }
 /* All was put. */
 void aims_end(struct aims *a);
 /* For people, as far as there is room; NULL if nothing was put. */
-const char *aims_text(const struct aims *a, u32 index, struct variables *v, char *text, size_t room);
+const char *aims_text(const struct aims *a, u32 index, struct variables *v, char *text,
+                      size_t room);
 void aims_fini(struct aims *a);
 
 #endif

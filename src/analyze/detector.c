@@ -19,7 +19,8 @@ enum {
 
 static void put_item(struct detector *x, u32 l, const struct descriptor *d);
 
-void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool, void *to)
+void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool,
+                   void *to)
 {
     *x = (struct detector){.rules = rules,
                            .pool = pool,
@@ -74,7 +75,8 @@ BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
 BY_LEVEL struct detector_level *reach_level(struct detector *x, u32 l)
 {
     if (l == x->n_levels) {
-        x->levels = pool_realloc(x->pool, x->levels, l * sizeof *x->levels, (l + 1) * sizeof *x->levels);
+        x->levels =
+            pool_realloc(x->pool, x->levels, l * sizeof *x->levels, (l + 1) * sizeof *x->levels);
         x->levels[x->n_levels++] = (struct detector_level){0};
     }
     return &x->levels[l];
@@ -269,14 +271,16 @@ BY_LEVEL void store_keys(struct detector_level *v, struct keys k)
 /* One more, the last. */
 BY_LEVEL struct keys push_key(struct keys k, u32 key)
 {
-    return (struct keys){_mm_or_si128(_mm_srli_si128(k.a, 4), _mm_slli_si128(k.b, 12)),
-                         _mm_or_si128(_mm_srli_si128(k.b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12))};
+    return (struct keys){
+        _mm_or_si128(_mm_srli_si128(k.a, 4), _mm_slli_si128(k.b, 12)),
+        _mm_or_si128(_mm_srli_si128(k.b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12))};
 }
 
 /* Without the last; the first is of no item. */
 BY_LEVEL struct keys pop_key(struct keys k)
 {
-    return (struct keys){_mm_slli_si128(k.a, 4), _mm_or_si128(_mm_slli_si128(k.b, 4), _mm_srli_si128(k.a, 12))};
+    return (struct keys){_mm_slli_si128(k.a, 4),
+                         _mm_or_si128(_mm_slli_si128(k.b, 4), _mm_srli_si128(k.a, 12))};
 }
 
 /* A key for an item in the pool, that has so many behind it. Nearly always there are none: then all are moved at once, since what was stored bit by bit
@@ -304,7 +308,8 @@ BY_LEVEL void take_key_out(struct detector_level *v, u32 behind)
 BY_LEVEL bool may_be_third(struct keys k, u32 key)
 {
     const __m128i d = _mm_set1_epi32((int)key);
-    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(k.a, k.a), d), first_b = _mm_sub_epi32(_mm_add_epi32(k.b, k.b), d);
+    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(k.a, k.a), d),
+                  first_b = _mm_sub_epi32(_mm_add_epi32(k.b, k.b), d);
     __m128i found = _mm_setzero_si128();
 #define COMPARE(first, with, lane) found = _mm_or_si128(found, _mm_cmpeq_epi32(first, _mm_shuffle_epi32(with, 0x55 * (lane))))
     COMPARE(first_a, k.a, 0);
@@ -508,7 +513,8 @@ static size_t quiet_for(const struct detector *x, size_t n)
 static void flow_through(struct detector *x, const u64 *address, size_t n, size_t every)
 {
     struct detector_level *v = x->levels;
-    const size_t all = v->n_pool + n, done = all > x->rules->window ? all - x->rules->window : 0, old = MIN(done, v->n_pool);
+    const size_t all = v->n_pool + n, done = all > x->rules->window ? all - x->rules->window : 0,
+                 old = MIN(done, v->n_pool);
     for (u32 i = 0; i < old; i++)
         x->rules->done(x->to, pooled(v, 0, i));
     v->pool_first += (u32)old;
@@ -517,12 +523,14 @@ static void flow_through(struct detector *x, const u64 *address, size_t n, size_
         x->rules->done_ones(x->to, x->place, address, done - old, every);
     for (size_t i = done - old; i < n; i++) {
         make_pool_room(x, 0);
-        *pooled(v, 0, v->n_pool++) = (struct descriptor){.start = address[i * every], .place = x->place + i};
+        *pooled(v, 0, v->n_pool++) =
+            (struct descriptor){.start = address[i * every], .place = x->place + i};
     }
 }
 
 /* Of the next n references, as many as begin no run: none is the third of one. The keys become theirs. */
-static size_t pass_keys(struct detector_level *v, const u64 *address, size_t n, size_t every, u32 of_place, u32 weight)
+static size_t pass_keys(struct detector_level *v, const u64 *address, size_t n, size_t every,
+                        u32 of_place, u32 weight)
 {
     struct keys keys = load_keys(v);
     size_t i = 0;

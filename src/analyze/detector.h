@@ -62,7 +62,8 @@ struct detector {
     struct detector_level *levels;
 };
 
-void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool, void *to);
+void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool,
+                   void *to);
 /* The next reference of the stream. */
 void detector_put(struct detector *x, u64 address, u32 type, u32 source);
 /* The next n, of type and source 0; their addresses are `every` apart in an array. */

@@ -16,7 +16,8 @@ static void keep(struct findings *f, const struct descriptor *d)
     const size_t size = descriptor_size(d->depth);
     if (f->n_kept == f->kept_room) {
         const u32 room = f->kept_room ? 2 * f->kept_room : 2;
-        f->kept = pool_realloc(f->pool, f->kept, f->kept_room * sizeof *f->kept, room * sizeof *f->kept);
+        f->kept =
+            pool_realloc(f->pool, f->kept, f->kept_room * sizeof *f->kept, room * sizeof *f->kept);
         f->kept_room = room;
     }
     f->kept[f->n_kept++] = memcpy(pool_alloc(f->pool, size), d, size);

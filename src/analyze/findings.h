@@ -12,7 +12,7 @@ enum found_as { FOUND_irregular, FOUND_rsd, FOUND_prsd, FOUND_AS };
 enum { FOUND_STRIDES = 4 };
 
 struct findings_rules {
-    struct detector_rules detector; /* of which `done` is findings_done, and `done_ones` findings_done_ones */
+    struct detector_rules detector; /* of which findings_done and findings_done_ones are told */
     u32 keep;                       /* descriptors, at most */
     bool all;                       /* ... or all there are */
     bool check;                     /* expand what is done, and see whether it is what was given */
@@ -29,7 +29,7 @@ struct findings {
     u32 n_strides, n_kept, kept_room;
     struct descriptor *
         *kept;           /* those that stand for most references, in the order they were done */
-    u32 smallest;        /* of them, when there are as many as may be: which one stands for least, the last such one, */
+    u32 smallest; /* of them, when there are as many as may be: which one stands for least, the last such one, */
     u64 least;           /* ... and for how many */
     u64 lowest, highest; /* addresses */
     u64 given, expanded; /* sums of digests */

@@ -212,7 +212,8 @@ static void add_merged(struct list *l, const struct batch *b)
 
 static inline void fetch_use(const struct list *l, const struct batch *b, u32 j)
 {
-    __builtin_prefetch(&l->uses.of.v[b->ref[j + 8] & ~BATCH_ODD]); /* there are as many behind the last */
+    const u32 ref = b->ref[j + 8] & ~BATCH_ODD; /* there are as many behind the last */
+    __builtin_prefetch(&l->uses.of.v[ref]);
 }
 
 /* All in one part, which is the first: no need to divide. */
@@ -231,7 +232,8 @@ static void add_shares(struct list *l, const struct batch *b)
     for (u32 j = 0; j < b->n_refs; j++) {
         fetch_use(l, b, j);
         const u32 number = use_of(l, b, j).number;
-        vec_push(&l->shares[number % parts].of, ((struct aimed){b->addr[j], number / parts, ref_of(b, j), l->n + j}));
+        vec_push(&l->shares[number % parts].of,
+                 ((struct aimed){b->addr[j], number / parts, ref_of(b, j), l->n + j}));
     }
 }
 
@@ -257,11 +259,12 @@ static inline void fetch(const struct stream_thread *t, const struct aimed *x, s
         __builtin_prefetch(near->waiting + near->n_waiting, 1);
 }
 
-static void put_share(const struct list *l, struct streams *s, struct aims *a, struct stream_thread *t)
+static void put_share(const struct list *l, struct streams *s, struct aims *a,
+                      struct stream_thread *t)
 {
     const struct aimed *x = l->shares[s->part].of.v;
     const size_t n = l->shares[s->part].of.n;
-    const bool sighted = l->variables.sightings.v.n; /* something is allocated or freed between them */
+    const bool sighted = l->variables.sightings.v.n; /* something is allocated or freed */
     for (size_t i = 0; i < n; i++) {
         fetch(t, x, i, n);
         struct stream_head *h = streams_head(s, t, x[i].index);

@@ -14,7 +14,7 @@ enum { NAME_ROOM = 24, TEXT_ROOM = 1024 };
 struct row {
     const struct pattern_memory *memory;
     struct static_ref ref;
-    u32 number; /* of that */
+    u32 number;                          /* of that */
     const struct stream *const *streams; /* of all threads, by their numbers; merged: of the one */
     const struct stream *stream;         /* the one of the thread that made it most often */
     const struct descriptor *only;       /* merged; else NULL */
@@ -248,13 +248,16 @@ static void add_rows(const struct shapes *s, struct sources *sources, struct res
         const struct row *w = &s->rows.v[i];
         const struct source place = sources_find(sources, w->memory->number, w->ref.pc);
         char id[NAME_ROOM], text[TEXT_ROOM];
-        const char *variables =
-            w->only ? NULL : aims_text(&w->memory->aims[w->number % w->memory->n_parts], w->number / w->memory->n_parts, s->options->variables, text, sizeof text);
+        const char *variables = w->only
+                                    ? NULL
+                                    : aims_text(&w->memory->aims[w->number % w->memory->n_parts],
+                                                w->number / w->memory->n_parts,
+                                                s->options->variables, text, sizeof text);
         snprintf(id, sizeof id, "R%zu", i + 1);
         table_row(t, id, w->refs, w->refs ? 100.0 * (double)w->covered / (double)w->refs : 0.0,
                   type_name(w->ref.type), (u64)type_size(w->ref.type), place.at.file,
-                  (u64)place.at.line, place.at.function, variables, phrase_of(r, w), w->rsds, w->prsds,
-                  w->iads, (u64)w->ref.operand, w->threads, place.offset,
+                  (u64)place.at.line, place.at.function, variables, phrase_of(r, w), w->rsds,
+                  w->prsds, w->iads, (u64)w->ref.operand, w->threads, place.offset,
                   place.module ? place.module->path : NULL);
     }
     table_leave_out(t, s->rows.n - n);

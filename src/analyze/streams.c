@@ -73,7 +73,8 @@ static void put_both(struct stream *x, const struct stream_ref *refs, size_t n)
     put(&x->when, &x->order, &refs->place, n);
 }
 
-void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type, u32 source)
+void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type,
+                        u32 source)
 {
     struct stream_head *h = streams_head(s, t, 0);
     if (!h->of)
@@ -132,7 +133,8 @@ void streams_make_room(struct streams *s, struct stream_thread *t, struct stream
         return;
     }
     const u32 room = h->room ? MORE_ROOM * h->room : FIRST_ROOM;
-    h->waiting = pool_realloc(&s->pool, h->waiting, h->room * sizeof *h->waiting, room * sizeof *h->waiting);
+    h->waiting =
+        pool_realloc(&s->pool, h->waiting, h->room * sizeof *h->waiting, room * sizeof *h->waiting);
     h->room = room;
 }
 

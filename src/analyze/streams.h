@@ -23,7 +23,7 @@ struct stream_ref {
 struct stream_head {
     struct stream_ref *waiting; /* that were put, but that the detectors have not been given yet */
     u32 n_waiting, room;
-    struct stream *of;       /* NULL: nothing was put yet */
+    struct stream *of;        /* NULL: nothing was put yet */
     struct aim_latest latest; /* what it came to; streams do not look at it */
 } __attribute__((aligned(64)));
 
@@ -41,7 +41,7 @@ enum { STREAM_PAGE = 64 };
 
 struct stream_thread {
     u32 thread;
-    u64 refs;                         /* so far; whoever puts more of them counts them here */
+    u64 refs;                        /* so far; whoever puts more of them counts them here */
     VEC(struct stream_head *) pages; /* by index of the static reference; NULL: not yet */
 };
 
@@ -53,7 +53,7 @@ struct streams {
     VEC(struct stream_thread) threads;
     struct stream_batch batches[STREAM_BATCHES]; /* the latest, by number */
     u64 n_batches;                               /* so far */
-    struct pool pool; /* of everything they are made of */
+    struct pool pool;                            /* of everything they are made of */
 };
 
 void streams_init(struct streams *s, const struct findings_rules *rules, u32 part, u32 parts);
@@ -61,7 +61,8 @@ void streams_init(struct streams *s, const struct findings_rules *rules, u32 par
 struct stream_thread *streams_thread(struct streams *s, u32 thread);
 struct stream_head *streams_new_head(struct streams *s, struct stream_thread *t, u32 index);
 /* Room for another reference. */
-void streams_make_room(struct streams *s, struct stream_thread *t, struct stream_head *h, u32 index);
+void streams_make_room(struct streams *s, struct stream_thread *t, struct stream_head *h,
+                       u32 index);
 
 /* NULL: there is none yet. */
 static inline struct stream_head *stream_known(const struct stream_thread *t, u32 index)
@@ -70,14 +71,16 @@ static inline struct stream_head *stream_known(const struct stream_thread *t, u3
     return page < t->pages.n && t->pages.v[page] ? &t->pages.v[page][index % STREAM_PAGE] : NULL;
 }
 
-static inline struct stream_head *streams_head(struct streams *s, struct stream_thread *t, u32 index)
+static inline struct stream_head *streams_head(struct streams *s, struct stream_thread *t,
+                                               u32 index)
 {
     struct stream_head *h = stream_known(t, index);
     return h ? h : streams_new_head(s, t, index);
 }
 
 /* One more of it. */
-static inline void streams_put(struct streams *s, struct stream_thread *t, struct stream_head *h, u32 index, u64 address, u64 place)
+static inline void streams_put(struct streams *s, struct stream_thread *t, struct stream_head *h,
+                               u32 index, u64 address, u64 place)
 {
     if (h->n_waiting == h->room)
         streams_make_room(s, t, h, index);
@@ -85,7 +88,8 @@ static inline void streams_put(struct streams *s, struct stream_thread *t, struc
 }
 
 /* One of the stream of all references of a thread, which has number 0 and no other order. */
-void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type, u32 source);
+void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type,
+                        u32 source);
 /* There are no more. */
 void streams_end(struct streams *s);
 void streams_fini(struct streams *s);

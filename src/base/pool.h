@@ -6,8 +6,8 @@
 #include "base/arena.h"
 
 enum {
-    POOL_STEP = 16,           /* bytes; small pieces have sizes in these steps, */
-    POOL_SMALL = 1024,        /* ... up to here; others are powers of two */
+    POOL_STEP = 16,    /* bytes; small pieces have sizes in these steps, */
+    POOL_SMALL = 1024, /* ... up to here; others are powers of two */
     POOL_SIZES = POOL_SMALL / POOL_STEP + 64
 };
 

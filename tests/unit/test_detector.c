@@ -76,7 +76,8 @@ static void note_ones(void *to, u64 place, const u64 *address, size_t n, size_t 
         note(to, &(struct descriptor){.start = address[i * every], .place = place + i});
 }
 
-static const struct detector_rules plain = {.window = 8, .depth = 11, .done = note, .done_ones = note_ones};
+static const struct detector_rules plain = {
+    .window = 8, .depth = 11, .done = note, .done_ones = note_ones};
 
 static void find_begin(struct detector *x, const struct detector_rules *rules)
 {
@@ -215,7 +216,8 @@ static void matrix_products_take_what_the_paper_says(void)
 static void tiled_products_take_what_the_paper_says(void)
 {
     enum { n = 40, tile = 5, tiles = n / tile };
-    static const struct detector_rules three = {.window = 8, .depth = 3, .done = note, .done_ones = note_ones};
+    static const struct detector_rules three = {
+        .window = 8, .depth = 3, .done = note, .done_ones = note_ones};
     const struct descriptor_loop a[] = {
         {tile, 0, 0}, {tile, 8, 0}, {n, 8 * n, 0}, {tiles, 0, 0}, {tiles, 8 * tile, 0}};
     char *at, text[4096];
@@ -352,9 +354,11 @@ static void keys_change_nothing(void)
             put_mixture(2);
         for (u64 n = rnd(2000); n; n--)
             put(rnd(4) ? rnd(range) : stream.address.n % 50 * 8, (u32)rnd(types));
-        CHECK_CASE(digest_of(rules, true, false) == digest_of(rules, false, false), "seed %u, %zu references", i, stream.address.n);
+        CHECK_CASE(digest_of(rules, true, false) == digest_of(rules, false, false),
+                   "seed %u, %zu references", i, stream.address.n);
         memset(stream.type.v, 0, stream.type.n * sizeof *stream.type.v);
-        CHECK_CASE(digest_of(rules, true, true) == digest_of(rules, false, false), "seed %u, %zu references, all at once", i, stream.address.n);
+        CHECK_CASE(digest_of(rules, true, true) == digest_of(rules, false, false),
+                   "seed %u, %zu references, all at once", i, stream.address.n);
     }
 }
 
