@@ -16,48 +16,42 @@ static void add(struct aim *x, u32 number)
         x->more = true;
 }
 
-/* Whether nothing but what it came to last can be there. */
-static inline bool is_latest(const struct aim *x, struct variable_part *p, u32 ref, u64 address, u32 place)
+void aims_init(struct aims *a, struct variable_part *p)
 {
-    return address - x->latest.start < x->latest.end - x->latest.start && x->change == variables_change(p) &&
-           (!x->latest.moves || x->frame == variables_frame(p, ref, place));
+    *a = (struct aims){.variables = p, .change = variables_change(p)};
 }
 
-static void look(struct aim *x, struct variable_part *p, u32 ref, u64 address, u32 place)
+void aims_look(struct aims *a, struct aim_latest *latest, const struct aimed *x)
 {
-    x->latest = variables_stretch(p, address, ref);
-    x->change = variables_change(p);
-    x->frame = x->latest.moves ? variables_frame(p, ref, place) : 0;
-    if (!variables_is_vague(p, x->latest.number)) {
-        add(x, x->latest.number);
-    } else if (!x->is_vague) {
-        x->is_vague = true;
-        x->address = address;
+    struct variable_part *p = a->variables;
+    vec_reach(&a->v, x->index);
+    struct aim *of = &a->v.v[x->index];
+    variables_until(p, x->place);
+    const struct variable_stretch there = variables_stretch(p, x->address, x->ref);
+    if (!variables_is_vague(p, there.number)) {
+        add(of, there.number);
+    } else if (!of->is_vague) {
+        of->is_vague = true;
+        of->address = x->address;
     }
+    *latest = (struct aim_latest){.start = there.start,
+                                  .size = there.end - there.start,
+                                  .change = *a->change,
+                                  .frame = there.moves ? variables_frame(p, x->ref, x->place) : 0,
+                                  .moves = there.moves,
+                                  .is_all = of->more};
 }
 
-void aims_put(struct aims *a, struct variable_part *p, u32 number, const u32 *refs, const u64 *address, const u32 *place, size_t n)
-{
-    vec_reach(&a->v, number);
-    struct aim *x = &a->v.v[number];
-    for (size_t i = 0; i < n && !x->more; i++) { /* if there are more than can be told, that is all there is to know */
-        if (is_latest(x, p, refs[place[i]], address[i], place[i]))
-            continue;
-        variables_until(p, place[i]);
-        look(x, p, refs[place[i]], address[i], place[i]);
-    }
-}
-
-void aims_end(struct aims *a, struct variable_part *p)
+void aims_end(struct aims *a)
 {
     for (size_t i = 0; i < a->v.n; i++)
         if (a->v.v[i].is_vague)
-            add(&a->v.v[i], variables_late(p, a->v.v[i].address));
+            add(&a->v.v[i], variables_late(a->variables, a->v.v[i].address));
 }
 
-const char *aims_text(const struct aims *a, u32 number, struct variables *v, char *text, size_t room)
+const char *aims_text(const struct aims *a, u32 index, struct variables *v, char *text, size_t room)
 {
-    const struct aim *x = number < a->v.n ? &a->v.v[number] : NULL;
+    const struct aim *x = index < a->v.n ? &a->v.v[index] : NULL;
     size_t n = 0;
     for (u32 i = 0; x && i < x->n && n < room; i++)
         n += (size_t)snprintf(text + n, room - n, "%s%s", i ? ", " : "", variables_name(v, x->number[i]).text);

@@ -13,28 +13,47 @@ struct aim {
     bool more;
     bool is_vague; /* it came to this address when little was known of it */
     u64 address;
-    struct variable_stretch latest; /* as of this change, and with this frame: */
-    u64 change, frame;
+};
+
+/* Where it is known what is there, without looking again. */
+struct aim_latest {
+    u64 start, size;
+    u64 change, frame; /* as of this change; if it moves, with this frame */
+    bool moves;
+    bool is_all; /* there are more than can be told: that is all there is to know */
 };
 
 struct aims {
-    VEC(struct aim) v; /* by static reference */
+    struct variable_part *variables;
+    const u64 *change; /* of these */
+    VEC(struct aim) v; /* by index of the static reference */
 };
 
-/* This one comes soon. */
-static inline void aims_fetch(const struct aims *a, u32 number)
+/* A reference of a work. */
+struct aimed {
+    u64 address;
+    u32 index; /* of the static one */
+    u32 ref;   /* of the table */
+    u32 place; /* in the work */
+};
+
+void aims_init(struct aims *a, struct variable_part *p);
+void aims_look(struct aims *a, struct aim_latest *latest, const struct aimed *x);
+/* They are put in the order of the program. */
+static inline void aims_put(struct aims *a, struct aim_latest *latest, const struct aimed *x)
 {
-    if (number < a->v.n) {
-        __builtin_prefetch(&a->v.v[number], 1);
-        __builtin_prefetch((const u8 *)&a->v.v[number + 1] - 1, 1);
-    }
+    const bool is_latest =
+        x->address - latest->start < latest->size && latest->change == *a->change;
+    if (!latest->is_all &&
+        (!is_latest ||
+         (latest->moves && latest->frame != variables_frame(a->variables, x->ref, x->place))))
+        aims_look(a, latest, x);
 }
-/* Made at these addresses and places in the work, between which nothing is allocated or freed. refs: of the table, by place. */
-void aims_put(struct aims *a, struct variable_part *p, u32 number, const u32 *refs, const u64 *address, const u32 *place, size_t n);
 /* All was put. */
-void aims_end(struct aims *a, struct variable_part *p);
+void aims_end(struct aims *a);
 /* For people, as far as there is room; NULL if nothing was put. */
-const char *aims_text(const struct aims *a, u32 number, struct variables *v, char *text, size_t room);
+const char *aims_text(const struct aims *a, u32 index, struct variables *v, char *text,
+                      size_t room);
 void aims_fini(struct aims *a);
 
 #endif

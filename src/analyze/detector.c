@@ -4,7 +4,6 @@
 #include "base/err.h"
 
 #include <emmintrin.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -15,24 +14,20 @@ enum {
 #define PLACE_WEIGHT 0x9e3779b1u
 #define SHAPE_WEIGHT 0x85ebca77u
 
-/* Level 0 is by far the busiest: what it needs is made once for it, and once for all others. */
+/* Level 0 is by far the busiest, then level 1: what they need is made once for each, and once for all others. */
 #define BY_LEVEL static inline __attribute__((always_inline))
 
 static void put_item(struct detector *x, u32 l, const struct descriptor *d);
 
-void detector_init(struct detector *x, const struct detector_rules *rules, void *to)
+void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool,
+                   void *to)
 {
-    *x = (struct detector){.rules = rules, .to = to, .place_weight = rules->unordered ? 0 : PLACE_WEIGHT, .few = rules->window <= DETECTOR_FEW};
+    *x = (struct detector){.rules = rules,
+                           .pool = pool,
+                           .to = to,
+                           .place_weight = rules->unordered ? 0 : PLACE_WEIGHT,
+                           .few = rules->window <= DETECTOR_FEW};
     check(rules->depth < DESCRIPTOR_DEPTH);
-}
-
-void detector_fini(struct detector *x)
-{
-    for (u32 l = 0; l < x->n_levels; l++) {
-        free(x->levels[l].pool);
-        free(x->levels[l].runs);
-    }
-    free(x->levels);
 }
 
 /* -- Arrays of descriptors as deep as their level ----------------------------------------------- */
@@ -61,25 +56,27 @@ size_t detector_memory(const struct detector *x)
 }
 
 /* Most references of a program are made a few times: little is enough for them. */
-BY_LEVEL void make_room(u8 **array, u32 n, u32 *room, size_t size)
+BY_LEVEL void make_room(struct detector *x, u8 **array, u32 n, u32 *room, size_t size)
 {
     if (n < *room)
         return;
-    *room = *room ? 2 * *room : 2;
-    *array = realloc(*array, *room * size);
-    check(*array != NULL);
+    const u32 more = *room ? 2 * *room : 2;
+    *array = pool_realloc(x->pool, *array, *room * size, more * size);
+    *room = more;
 }
 
 BY_LEVEL void take_out(u8 *array, u32 *n, u32 i, size_t size)
 {
-    memmove(array + i * size, array + (i + 1) * size, (--*n - i) * size);
+    const u32 behind = --*n - i;
+    if (behind) /* seldom */
+        memmove(array + i * size, array + (i + 1) * size, behind * size);
 }
 
 BY_LEVEL struct detector_level *reach_level(struct detector *x, u32 l)
 {
     if (l == x->n_levels) {
-        x->levels = realloc(x->levels, (l + 1) * sizeof *x->levels);
-        check(x->levels != NULL);
+        x->levels =
+            pool_realloc(x->pool, x->levels, l * sizeof *x->levels, (l + 1) * sizeof *x->levels);
         x->levels[x->n_levels++] = (struct detector_level){0};
     }
     return &x->levels[l];
@@ -110,7 +107,7 @@ static void give(struct detector *x, u32 l, const struct descriptor *d)
         put_item(x, l, d);
 }
 
-static void end_run(struct detector *x, u32 l, u32 i)
+BY_LEVEL void end_run_of(struct detector *x, u32 l, u32 i)
 {
     struct detector_level *v = &x->levels[l];
     union any_descriptor copy; /* levels may move */
@@ -118,6 +115,14 @@ static void end_run(struct detector *x, u32 l, u32 i)
     copy.d.shape = shape_of(copy.d.shape, &copy.d.loop[l]);
     take_out(v->runs, &v->n_runs, i, run_size(l));
     give(x, l + 1, &copy.d);
+}
+
+static void end_run(struct detector *x, u32 l, u32 i)
+{
+    if (l)
+        end_run_of(x, l, i);
+    else
+        end_run_of(x, 0, i);
 }
 
 /* -- Runs --------------------------------------------------------------------------------------- */
@@ -221,7 +226,7 @@ static void begin_run(struct detector *x, u32 l, const struct descriptor *z,
                       const struct descriptor *y, u64 last_place)
 {
     struct detector_level *v = &x->levels[l];
-    make_room(&v->runs, v->n_runs, &v->runs_room, run_size(l));
+    make_room(x, &v->runs, v->n_runs, &v->runs_room, run_size(l));
     struct detector_run *r = run_at(v, l, v->n_runs++);
     struct descriptor_loop *o = &r->d.loop[l];
     memcpy(&r->d, z, descriptor_size(l));
@@ -245,44 +250,78 @@ BY_LEVEL u32 key_of(const struct detector *x, const struct descriptor *d)
     return (u32)d->start + (u32)d->place * x->place_weight + d->shape * SHAPE_WEIGHT;
 }
 
+/* All of a level. */
+struct keys {
+    __m128i a, b;
+};
+
+BY_LEVEL struct keys load_keys(const struct detector_level *v)
+{
+    const __m128i *keys = (const __m128i *)v->keys;
+    return (struct keys){_mm_loadu_si128(keys), _mm_loadu_si128(keys + 1)};
+}
+
+BY_LEVEL void store_keys(struct detector_level *v, struct keys k)
+{
+    __m128i *keys = (__m128i *)v->keys;
+    _mm_storeu_si128(keys, k.a);
+    _mm_storeu_si128(keys + 1, k.b);
+}
+
+/* One more, the last. */
+BY_LEVEL struct keys push_key(struct keys k, u32 key)
+{
+    return (struct keys){
+        _mm_or_si128(_mm_srli_si128(k.a, 4), _mm_slli_si128(k.b, 12)),
+        _mm_or_si128(_mm_srli_si128(k.b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12))};
+}
+
+/* Without the last; the first is of no item. */
+BY_LEVEL struct keys pop_key(struct keys k)
+{
+    return (struct keys){_mm_slli_si128(k.a, 4),
+                         _mm_or_si128(_mm_slli_si128(k.b, 4), _mm_srli_si128(k.a, 12))};
+}
+
 /* A key for an item in the pool, that has so many behind it. Nearly always there are none: then all are moved at once, since what was stored bit by bit
  * could not be loaded at once soon. */
 BY_LEVEL void add_key(struct detector_level *v, u32 key, u32 behind)
 {
-    if (behind) {
-        memmove(v->keys, v->keys + 1, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
-        v->keys[DETECTOR_FEW - 1 - behind] = key;
+    if (!behind) {
+        store_keys(v, push_key(load_keys(v), key));
         return;
     }
-    __m128i *keys = (__m128i *)v->keys;
-    const __m128i a = _mm_loadu_si128(keys), b = _mm_loadu_si128(keys + 1);
-    _mm_storeu_si128(keys, _mm_or_si128(_mm_srli_si128(a, 4), _mm_slli_si128(b, 12)));
-    _mm_storeu_si128(keys + 1, _mm_or_si128(_mm_srli_si128(b, 4), _mm_slli_si128(_mm_cvtsi32_si128((int)key), 12)));
+    memmove(v->keys, v->keys + 1, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
+    v->keys[DETECTOR_FEW - 1 - behind] = key;
 }
 
 BY_LEVEL void take_key_out(struct detector_level *v, u32 behind)
 {
+    if (!behind) {
+        store_keys(v, pop_key(load_keys(v)));
+        return;
+    }
     memmove(v->keys + 1, v->keys, (DETECTOR_FEW - 1 - behind) * sizeof *v->keys);
 }
 
 /* Whether an item with this key may be the third of a run. Nearly always it is not. */
-BY_LEVEL bool may_be_third(const struct detector_level *v, u32 key)
+BY_LEVEL bool may_be_third(struct keys k, u32 key)
 {
-    const __m128i *keys = (const __m128i *)v->keys;
-    const __m128i d = _mm_set1_epi32((int)key), a = _mm_loadu_si128(keys), b = _mm_loadu_si128(keys + 1);
-    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(a, a), d), first_b = _mm_sub_epi32(_mm_add_epi32(b, b), d);
+    const __m128i d = _mm_set1_epi32((int)key);
+    const __m128i first_a = _mm_sub_epi32(_mm_add_epi32(k.a, k.a), d),
+                  first_b = _mm_sub_epi32(_mm_add_epi32(k.b, k.b), d);
     __m128i found = _mm_setzero_si128();
 #define COMPARE(first, with, lane) found = _mm_or_si128(found, _mm_cmpeq_epi32(first, _mm_shuffle_epi32(with, 0x55 * (lane))))
-    COMPARE(first_a, a, 0);
-    COMPARE(first_a, a, 1);
-    COMPARE(first_a, a, 2);
-    COMPARE(first_b, a, 0);
-    COMPARE(first_b, a, 1);
-    COMPARE(first_b, a, 2);
-    COMPARE(first_b, a, 3);
-    COMPARE(first_b, b, 0);
-    COMPARE(first_b, b, 1);
-    COMPARE(first_b, b, 2);
+    COMPARE(first_a, k.a, 0);
+    COMPARE(first_a, k.a, 1);
+    COMPARE(first_a, k.a, 2);
+    COMPARE(first_b, k.a, 0);
+    COMPARE(first_b, k.a, 1);
+    COMPARE(first_b, k.a, 2);
+    COMPARE(first_b, k.a, 3);
+    COMPARE(first_b, k.b, 0);
+    COMPARE(first_b, k.b, 1);
+    COMPARE(first_b, k.b, 2);
 #undef COMPARE
     return _mm_movemask_epi8(found);
 }
@@ -359,7 +398,7 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d, u32
     struct detector_level *v = &x->levels[l];
     union any_descriptor first, second;
     struct pair p;
-    if ((x->few && !may_be_third(v, key)) || !find_pair(x, l, d, &p))
+    if ((x->few && !may_be_third(load_keys(v), key)) || !find_pair(x, l, d, &p))
         return false;
     take_from_pool(x, l, p.y, &second.d);
     take_from_pool(x, l, p.z, &first.d);
@@ -370,13 +409,14 @@ BY_LEVEL bool pair_up(struct detector *x, u32 l, const struct descriptor *d, u32
 }
 
 /* The pool wanders through its array, and begins anew when it comes to the end; of an array that is so long that this is seldom. */
-BY_LEVEL void make_pool_room(struct detector_level *v, u32 l)
+BY_LEVEL void make_pool_room(struct detector *x, u32 l)
 {
+    struct detector_level *v = &x->levels[l];
     if (v->pool_first && v->pool_first >= v->pool_room / 2 && v->pool_first + v->n_pool == v->pool_room) {
         memmove(v->pool, pooled(v, l, 0), v->n_pool * descriptor_size(l));
         v->pool_first = 0;
     }
-    make_room(&v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
+    make_room(x, &v->pool, v->pool_first + v->n_pool, &v->pool_room, descriptor_size(l));
 }
 
 BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d, u32 key)
@@ -388,7 +428,7 @@ BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d
         v->pool_first++;
         v->n_pool--;
     }
-    make_pool_room(v, l);
+    make_pool_room(x, l);
     u32 at = v->n_pool++;
     for (; l && at && pooled(v, l, at - 1)->place > d->place; at--) /* references come by place */
         memcpy(pooled(v, l, at), pooled(v, l, at - 1), size);
@@ -397,12 +437,20 @@ BY_LEVEL void wait_in_pool(struct detector *x, u32 l, const struct descriptor *d
         add_key(v, key, v->n_pool - 1 - at);
 }
 
-static void put_item(struct detector *x, u32 l, const struct descriptor *d)
+BY_LEVEL void put_item_of(struct detector *x, u32 l, const struct descriptor *d)
 {
     const u32 key = key_of(x, d);
     reach_level(x, l)->changed = true;
     if (!join_run(x, l, d) && !pair_up(x, l, d, key))
         wait_in_pool(x, l, d, key);
+}
+
+static void put_item(struct detector *x, u32 l, const struct descriptor *d)
+{
+    if (l > 1)
+        put_item_of(x, l, d);
+    else
+        put_item_of(x, 1, d);
 }
 
 /* -- References --------------------------------------------------------------------------------- */
@@ -429,7 +477,7 @@ void detector_put(struct detector *x, u64 address, u32 type, u32 source)
 }
 
 /* As many as go on with the only run there is. */
-static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
+static size_t go_on_alone(struct detector *x, const u64 *address, size_t n, size_t every)
 {
     if (x->levels[0].n_runs != 1)
         return 0;
@@ -439,7 +487,7 @@ static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
         return 0;
     u64 next = r->next, stride = o->stride;
     size_t i = 0, room = MIN(n, r->limit - o->count - 1); /* the last is for detector_put */
-    for (; i < room && address[i] == next; i++)
+    for (; i < room && address[i * every] == next; i++)
         next += stride;
     o->count += i;
     r->next = next;
@@ -448,11 +496,89 @@ static size_t go_on_alone(struct detector *x, const u64 *address, size_t n)
     return i;
 }
 
-void detector_put_all(struct detector *x, const u64 *address, size_t n)
+/* Of the next n references, how many come before any that a run expects. Nobody waits to be looked at above them either. */
+static size_t quiet_for(const struct detector *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (put_one(x, address[i], 0, 0))
-            i += go_on_alone(x, address + i + 1, n - i - 1);
+    const struct detector_level *v = x->levels;
+    if (!x->few || x->rules->unordered || (x->n_levels > 1 && x->levels[1].changed))
+        return 0;
+    for (u32 i = 0; i < v->n_runs; i++) {
+        const u64 next = run_at(v, 0, i)->next_place;
+        n = next > x->place ? MIN(n, next - x->place) : 0;
+    }
+    return n;
+}
+
+/* Let the next n references through the pool: as many are done. */
+static void flow_through(struct detector *x, const u64 *address, size_t n, size_t every)
+{
+    struct detector_level *v = x->levels;
+    const size_t all = v->n_pool + n, done = all > x->rules->window ? all - x->rules->window : 0,
+                 old = MIN(done, v->n_pool);
+    for (u32 i = 0; i < old; i++)
+        x->rules->done(x->to, pooled(v, 0, i));
+    v->pool_first += (u32)old;
+    v->n_pool -= (u32)old;
+    if (done > old)
+        x->rules->done_ones(x->to, x->place, address, done - old, every);
+    for (size_t i = done - old; i < n; i++) {
+        make_pool_room(x, 0);
+        *pooled(v, 0, v->n_pool++) =
+            (struct descriptor){.start = address[i * every], .place = x->place + i};
+    }
+}
+
+/* Of the next n references, as many as begin no run: none is the third of one. The keys become theirs. */
+static size_t pass_keys(struct detector_level *v, const u64 *address, size_t n, size_t every,
+                        u32 of_place, u32 weight)
+{
+    struct keys keys = load_keys(v);
+    size_t i = 0;
+    for (; i < n; i++, of_place += weight) {
+        const u32 key = (u32)address[i * every] + of_place;
+        if (may_be_third(keys, key))
+            break;
+        keys = push_key(keys, key);
+    }
+    store_keys(v, keys);
+    return i;
+}
+
+/* As many as go on with no run and begin none. */
+static size_t pass_by(struct detector *x, const u64 *address, size_t n, size_t every)
+{
+    const u32 weight = x->place_weight, of_place = (u32)x->place * weight;
+    n = quiet_for(x, n);
+    n = n ? pass_keys(x->levels, address, n, every, of_place, weight) : 0;
+    if (n)
+        flow_through(x, address, n, every);
+    x->place += n;
+    return n;
+}
+
+void detector_put_all(struct detector *x, const u64 *address, size_t n, size_t every)
+{
+    for (size_t i = 0; i < n;) {
+        const bool expected = put_one(x, address[i++ * every], 0, 0);
+        i += (expected ? go_on_alone : pass_by)(x, address + i * every, n - i, every);
+    }
+}
+
+static void fetch(const void *from, size_t n)
+{
+    for (const u8 *line = from; line < (const u8 *)from + n; line += 64)
+        __builtin_prefetch(line, 1);
+}
+
+void detector_fetch(const struct detector *x, u32 step)
+{
+    if (step == 1)
+        fetch(x->levels, x->n_levels * sizeof *x->levels);
+    for (u32 l = 0; step == 2 && l < x->n_levels; l++) {
+        const struct detector_level *v = &x->levels[l];
+        fetch(pooled(v, l, 0), v->n_pool * descriptor_size(l));
+        fetch(v->runs, v->n_runs * run_size(l));
+    }
 }
 
 void detector_end(struct detector *x)

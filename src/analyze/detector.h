@@ -17,6 +17,7 @@
 #define DETECTOR_H
 
 #include "analyze/descriptors.h"
+#include "base/pool.h"
 
 struct detector_rules {
     u32 window; /* items in a pool, and runs in a table */
@@ -26,6 +27,8 @@ struct detector_rules {
     bool unordered;
     /* A descriptor is done. */
     void (*done)(void *to, const struct descriptor *d);
+    /* So are n IADs of type and source 0, one behind the other from a place on; their addresses are `every` apart in an array. */
+    void (*done_ones)(void *to, u64 place, const u64 *address, size_t n, size_t every);
 };
 
 struct detector_run {
@@ -50,6 +53,7 @@ struct detector_level {
 
 struct detector {
     const struct detector_rules *rules;
+    struct pool *pool; /* of all its memory */
     void *to;
     u64 place;        /* of the next reference */
     u32 place_weight; /* in a key */
@@ -58,14 +62,16 @@ struct detector {
     struct detector_level *levels;
 };
 
-void detector_init(struct detector *x, const struct detector_rules *rules, void *to);
+void detector_init(struct detector *x, const struct detector_rules *rules, struct pool *pool,
+                   void *to);
 /* The next reference of the stream. */
 void detector_put(struct detector *x, u64 address, u32 type, u32 source);
-/* The next n, of type and source 0. */
-void detector_put_all(struct detector *x, const u64 *address, size_t n);
+/* The next n, of type and source 0; their addresses are `every` apart in an array. */
+void detector_put_all(struct detector *x, const u64 *address, size_t n, size_t every);
+/* Fetch some of what it will need into the cache. Step by step, 1 and 2: each tells where the next is. */
+void detector_fetch(const struct detector *x, u32 step);
 /* There are no more: all that is open is done. */
 void detector_end(struct detector *x);
-void detector_fini(struct detector *x);
 /* What it takes. */
 size_t detector_memory(const struct detector *x);
 

@@ -1,39 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* Counting and keeping descriptors. */
 #include "analyze/findings.h"
-#include "base/err.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-void findings_init(struct findings *f, const struct findings_rules *rules)
+void findings_init(struct findings *f, const struct findings_rules *rules, struct pool *pool)
 {
-    *f = (struct findings){.rules = rules, .lowest = UINT64_MAX};
+    *f = (struct findings){.rules = rules, .pool = pool, .lowest = UINT64_MAX};
 }
 
 /* -- Keeping ------------------------------------------------------------------------------------ */
 
 static void keep(struct findings *f, const struct descriptor *d)
 {
+    const size_t size = descriptor_size(d->depth);
     if (f->n_kept == f->kept_room) {
-        f->kept_room = f->kept_room ? 2 * f->kept_room : 1;
-        f->kept = realloc(f->kept, f->kept_room * sizeof *f->kept);
-        check(f->kept != NULL);
+        const u32 room = f->kept_room ? 2 * f->kept_room : 2;
+        f->kept =
+            pool_realloc(f->pool, f->kept, f->kept_room * sizeof *f->kept, room * sizeof *f->kept);
+        f->kept_room = room;
     }
-    struct descriptor *copy = malloc(descriptor_size(d->depth));
-    check(copy != NULL);
-    memcpy(copy, d, descriptor_size(d->depth));
-    f->kept[f->n_kept++] = copy;
+    f->kept[f->n_kept++] = memcpy(pool_alloc(f->pool, size), d, size);
 }
 
-/* The last of those that stand for least. */
-static u32 smallest(const struct findings *f)
+static void find_smallest(struct findings *f)
 {
-    u32 least = 0;
-    for (u32 i = 1; i < f->n_kept; i++)
-        if (descriptor_refs(f->kept[i]) <= descriptor_refs(f->kept[least]))
-            least = i;
-    return least;
+    f->least = UINT64_MAX;
+    for (u32 i = 0; i < f->n_kept; i++) {
+        const u64 refs = descriptor_refs(f->kept[i]);
+        if (refs > f->least)
+            continue;
+        f->smallest = i;
+        f->least = refs;
+    }
+}
+
+static void drop_smallest(struct findings *f)
+{
+    struct descriptor **least = &f->kept[f->smallest];
+    pool_free(f->pool, *least, descriptor_size((*least)->depth));
+    memmove(least, least + 1, (--f->n_kept - f->smallest) * sizeof *least);
 }
 
 static void keep_if_larger(struct findings *f, const struct descriptor *d, u64 refs)
@@ -42,13 +48,11 @@ static void keep_if_larger(struct findings *f, const struct descriptor *d, u64 r
     if (!f->rules->all && f->n_kept == most) {
         if (refs <= f->least)
             return;
-        u32 least = smallest(f);
-        free(f->kept[least]);
-        memmove(&f->kept[least], &f->kept[least + 1], (--f->n_kept - least) * sizeof *f->kept);
+        drop_smallest(f);
     }
     keep(f, d);
     if (!f->rules->all && f->n_kept == most)
-        f->least = descriptor_refs(f->kept[smallest(f)]);
+        find_smallest(f);
 }
 
 /* -- Counting ----------------------------------------------------------------------------------- */
@@ -126,10 +130,28 @@ void findings_done(void *findings, const struct descriptor *d)
         one_done(findings, d);
 }
 
-void findings_given(struct findings *f, u64 place, const u64 *address, size_t n)
+/* When as many are kept as may be, there is nothing left to do but to count. */
+void findings_done_ones(void *findings, u64 place, const u64 *address, size_t n, size_t every)
+{
+    struct findings *f = findings;
+    size_t i = 0;
+    for (; i < n && (f->n_kept < f->rules->keep || f->rules->all || f->rules->check); i++)
+        one_done(f, &(struct descriptor){.start = address[i * every], .place = place + i});
+    f->refs[FOUND_irregular] += n - i;
+    f->iads += n - i;
+    u64 lowest = f->lowest, highest = f->highest;
+    for (; i < n; i++) {
+        lowest = MIN(lowest, address[i * every]);
+        highest = MAX(highest, address[i * every]);
+    }
+    f->lowest = lowest;
+    f->highest = highest;
+}
+
+void findings_given(struct findings *f, u64 place, const u64 *address, size_t n, size_t every)
 {
     for (size_t i = 0; i < n; i++)
-        f->given += descriptor_digest(place + i, address[i], 0);
+        f->given += descriptor_digest(place + i, address[i * every], 0);
 }
 
 u64 findings_refs(const struct findings *f)
@@ -166,11 +188,4 @@ bool findings_stride(const struct findings *f, u64 *stride, u64 *refs)
             *refs = f->strides[i].refs;
         }
     return *refs;
-}
-
-void findings_fini(struct findings *f)
-{
-    for (u32 i = 0; i < f->n_kept; i++)
-        free(f->kept[i]);
-    free(f->kept);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The analysis `patterns`: how each static reference goes through memory, in descriptors of regular sections.
  *
- * A work holds the references of a stretch, those of one static reference together. The streams are in parts by the numbers of their
- * static references, so that several threads lead them on at the same time. */
+ * The streams are in parts by the numbers of their static references, so that several threads lead them on at the same time. A work holds the
+ * references of a stretch, those of one part together. */
 #include "analyze/analysis.h"
 #include "analyze/listing.h"
 #include "analyze/shapes.h"
@@ -17,7 +17,9 @@ enum {
     KEEP = 16,
     MERGED_KEEP = 1000,
     KEEP_LIMIT = 1 << 20,
-    AHEAD = 8 /* groups whose memory is fetched before it is needed */
+    /* References whose streams are fetched before they are needed: their heads, and then where the next one waits. */
+    HEADS_AHEAD = 48,
+    ENDS_AHEAD = 20,
 };
 
 struct patterns {
@@ -30,29 +32,18 @@ struct patterns {
     VEC(struct pattern_memory *) memories;
 };
 
-/* References of one static reference. */
-struct group {
-    u32 number, part, first, n;
+/* Those of a work that are of one part. */
+struct share {
+    VEC(struct aimed) of; /* merged: `place` is a type */
 };
 
 struct list {
     struct pattern_memory *memory;
     u32 thread;
     u32 n; /* references */
-    VEC(u64) address;
-    VEC(u32) place;  /* of each in the work; merged: its type */
-    VEC(u32) source; /* merged: its static reference */
-    VEC(struct group) groups;
+    struct share *shares;
     struct static_uses uses;
-    VEC(u32) counts;  /* by static reference; zero between batches */
-    VEC(u32) numbers; /* of a batch's references */
-    VEC(u32) refs;    /* by place in the work: which one of the table it is */
     struct variable_work variables;
-};
-
-/* A reference of a list. */
-struct listed {
-    u32 group, at; /* at: + 1; 0: it is in another part */
 };
 
 /* -- The study ---------------------------------------------------------------------------------- */
@@ -62,6 +53,7 @@ static void *patterns_make(void)
     struct patterns *p = zeros(1, sizeof *p);
     p->rules.detector.depth = DESCRIPTOR_DEPTH - 1;
     p->rules.detector.done = findings_done;
+    p->rules.detector.done_ones = findings_done_ones;
     p->variables = variables_new();
     return p;
 }
@@ -141,8 +133,10 @@ static void *patterns_memory(void *patterns, u32 number, const struct unit_table
     m->parts = zeros(p->parts, sizeof *m->parts);
     m->aims = zeros(p->parts, sizeof *m->aims);
     m->variables = variables_memory(p->variables, number, t, p->parts);
-    for (u32 k = 0; k < p->parts; k++)
-        streams_init(&m->parts[k], &p->rules);
+    for (u32 k = 0; k < p->parts; k++) {
+        streams_init(&m->parts[k], &p->rules, k, p->parts);
+        aims_init(&m->aims[k], variables_part(m->variables, k));
+    }
     statics_init(&m->statics, t);
     vec_push(&p->memories, m);
     return m;
@@ -159,7 +153,7 @@ static void patterns_end(void *memory)
     struct pattern_memory *m = memory;
     for (u32 k = 0; k < m->n_parts; k++) {
         streams_end(&m->parts[k]);
-        aims_end(&m->aims[k], variables_part(m->variables, k));
+        aims_end(&m->aims[k]);
     }
     variables_end(m->variables);
 }
@@ -170,6 +164,7 @@ static void *patterns_work(void *memory)
 {
     struct list *l = zeros(1, sizeof *l);
     l->memory = memory;
+    l->shares = zeros(l->memory->n_parts, sizeof *l->shares);
     return l;
 }
 
@@ -179,7 +174,8 @@ static void patterns_open(void *list, u32 thread)
     variables_open(&l->variables, thread);
     l->thread = thread;
     l->n = 0;
-    l->address.n = l->place.n = l->source.n = l->groups.n = l->refs.n = 0;
+    for (u32 k = 0; k < l->memory->n_parts; k++)
+        l->shares[k].of.n = 0;
 }
 
 static u32 ref_of(const struct batch *b, u32 j)
@@ -207,111 +203,83 @@ static inline struct static_use use_of(struct list *l, const struct batch *b, u3
 
 static void add_merged(struct list *l, const struct batch *b)
 {
-    u64 *address = vec_grow(&l->address, b->n_refs);
-    u32 *type = vec_grow(&l->place, b->n_refs), *source = vec_grow(&l->source, b->n_refs);
+    struct aimed *to = vec_grow(&l->shares->of, b->n_refs);
     for (u32 j = 0; j < b->n_refs; j++) {
         struct static_use u = use_of(l, b, j);
-        address[j] = b->addr[j];
-        type[j] = u.type;
-        source[j] = u.number;
+        to[j] = (struct aimed){.address = b->addr[j], .index = u.number, .place = u.type};
     }
 }
 
-/* Count the references of each group, which tells where it begins. */
-static void make_groups(struct list *l, const struct batch *b)
+static inline void fetch_use(const struct list *l, const struct batch *b, u32 j)
 {
-    const size_t old = l->groups.n;
-    l->numbers.n = 0;
-    u32 *number = vec_grow(&l->numbers, b->n_refs), *ref = vec_grow(&l->refs, b->n_refs);
+    const u32 ref = b->ref[j + 8] & ~BATCH_ODD; /* there are as many behind the last */
+    __builtin_prefetch(&l->uses.of.v[ref]);
+}
+
+/* All in one part, which is the first: no need to divide. */
+static void add_alone(struct list *l, const struct batch *b)
+{
+    struct aimed *to = vec_grow(&l->shares->of, b->n_refs);
     for (u32 j = 0; j < b->n_refs; j++) {
-        __builtin_prefetch(&l->uses.of.v[b->ref[j + 8] & ~BATCH_ODD]); /* there are as many behind the last */
-        number[j] = use_of(l, b, j).number;
-        ref[j] = ref_of(b, j);
-        vec_reach(&l->counts, number[j]);
-        if (!l->counts.v[number[j]]++)
-            vec_push(&l->groups, ((struct group){.number = number[j], .part = number[j] % l->memory->n_parts}));
-    }
-    u32 first = l->n;
-    for (size_t i = old; i < l->groups.n; i++) {
-        struct group *g = &l->groups.v[i];
-        g->first = first;
-        g->n = l->counts.v[g->number];
-        l->counts.v[g->number] = first;
-        first += g->n;
+        fetch_use(l, b, j);
+        to[j] = (struct aimed){b->addr[j], use_of(l, b, j).number, ref_of(b, j), l->n + j};
     }
 }
 
-static void fill_groups(struct list *l, const struct batch *b)
+static void add_shares(struct list *l, const struct batch *b)
 {
-    u64 *address = vec_grow(&l->address, b->n_refs) - l->n;
-    u32 *place = vec_grow(&l->place, b->n_refs) - l->n;
+    const u32 parts = l->memory->n_parts;
     for (u32 j = 0; j < b->n_refs; j++) {
-        u32 at = l->counts.v[l->numbers.v[j]]++;
-        address[at] = b->addr[j];
-        place[at] = l->n + j;
+        fetch_use(l, b, j);
+        const u32 number = use_of(l, b, j).number;
+        vec_push(&l->shares[number % parts].of,
+                 ((struct aimed){b->addr[j], number / parts, ref_of(b, j), l->n + j}));
     }
-    for (u32 j = 0; j < b->n_refs; j++)
-        l->counts.v[l->numbers.v[j]] = 0;
 }
 
 static void patterns_add(void *list, const struct events *e)
 {
     struct list *l = list;
     variables_add(&l->variables, e);
-    if (l->memory->merged) {
+    if (l->memory->merged)
         add_merged(l, e->batch);
-    } else {
-        make_groups(l, e->batch);
-        fill_groups(l, e->batch);
-    }
+    else
+        (l->memory->n_parts == 1 ? add_alone : add_shares)(l, e->batch);
     l->n += e->batch->n_refs;
 }
 
-/* What the references of a part come to, in the order of the list: something is allocated or freed between them. */
-static void aim_in_order(const struct list *l, struct aims *a, struct variable_part *v, u32 part)
+/* Few of the streams that a work comes to are in the cache. */
+static inline void fetch(const struct stream_thread *t, const struct aimed *x, size_t i, size_t n)
 {
-    struct listed *order = zeros(l->n, sizeof *order);
-    for (u32 i = 0; i < l->groups.n; i++) {
-        const struct group *g = &l->groups.v[i];
-        for (u32 k = g->first; g->part == part && k < g->first + g->n; k++)
-            order[l->place.v[k]] = (struct listed){i, k + 1};
-    }
-    for (u32 i = 0; i < l->n; i++) {
-        const struct group *g = &l->groups.v[order[i].group];
-        if (!order[i].at)
-            continue;
-        variables_until(v, i);
-        aims_put(a, v, g->number, l->refs.v, &l->address.v[order[i].at - 1], &i, 1);
-    }
-    free(order);
+    const struct stream_head *far = stream_known(t, x[MIN(i + HEADS_AHEAD, n - 1)].index),
+                             *near = stream_known(t, x[MIN(i + ENDS_AHEAD, n - 1)].index);
+    if (far)
+        __builtin_prefetch(far, 1);
+    if (near)
+        __builtin_prefetch(near->waiting + near->n_waiting, 1);
 }
 
-static void aim(const struct list *l, struct aims *a, struct variable_part *v, u32 part)
+static void put_share(const struct list *l, struct streams *s, struct aims *a,
+                      struct stream_thread *t)
 {
-    for (size_t i = 0; i < l->groups.n; i++) {
-        const struct group *g = &l->groups.v[i];
-        if (i + AHEAD < l->groups.n)
-            aims_fetch(a, l->groups.v[i + AHEAD].number);
-        if (g->part == part)
-            aims_put(a, v, g->number, l->refs.v, l->address.v + g->first, l->place.v + g->first, g->n);
+    const struct aimed *x = l->shares[s->part].of.v;
+    const size_t n = l->shares[s->part].of.n;
+    const bool sighted = l->variables.sightings.v.n; /* something is allocated or freed */
+    for (size_t i = 0; i < n; i++) {
+        fetch(t, x, i, n);
+        struct stream_head *h = streams_head(s, t, x[i].index);
+        if (sighted)
+            variables_until(a->variables, x[i].place);
+        aims_put(a, &h->latest, &x[i]);
+        streams_put(s, t, h, x[i].index, x[i].address, t->refs + x[i].place);
     }
 }
 
-/* A work comes to many streams, few of which are in the cache: all are on their way before the first is needed. */
-static void put_groups(const struct list *l, struct streams *s, u32 part, u64 from)
+static void put_merged(const struct list *l, struct streams *s, struct stream_thread *t)
 {
-    s->next.n = 0;
-    for (size_t i = 0; i < l->groups.n; i++)
-        if (l->groups.v[i].part == part)
-            vec_push(&s->next, streams_find(s, l->thread, l->groups.v[i].number));
-    for (size_t i = 0, k = 0; i < l->groups.n; i++) {
-        const struct group *g = &l->groups.v[i];
-        if (g->part != part)
-            continue;
-        if (k + AHEAD < s->next.n)
-            stream_fetch(s->next.v[k + AHEAD]);
-        streams_put(s, s->next.v[k++], l->address.v + g->first, l->place.v + g->first, g->n, from);
-    }
+    const struct aimed *x = l->shares->of.v;
+    for (size_t i = 0; i < l->n; i++)
+        streams_put_merged(s, t, x[i].address, x[i].place, x[i].index);
 }
 
 static void patterns_take(void *memory, void *list, u32 part)
@@ -319,28 +287,24 @@ static void patterns_take(void *memory, void *list, u32 part)
     struct pattern_memory *m = memory;
     const struct list *l = list;
     struct streams *s = &m->parts[part];
-    u64 *refs = streams_refs(s, l->thread);
+    struct stream_thread *t = streams_thread(s, l->thread);
     struct variable_part *v = variables_take(m->variables, part, &l->variables);
-    (l->variables.sightings.v.n ? aim_in_order : aim)(l, &m->aims[part], v, part);
-    variables_taken(v);
     if (m->merged)
-        streams_put_merged(s, l->thread, l->address.v, l->place.v, l->source.v, l->n);
-    put_groups(l, s, part, *refs);
-    *refs += l->n;
+        put_merged(l, s, t);
+    else
+        put_share(l, s, &m->aims[part], t);
+    variables_taken(v);
+    t->refs += l->n;
 }
 
 static void patterns_merge(void *memory, void *list)
 {
     struct list *l = list;
     (void)memory;
-    vec_fini(&l->address);
-    vec_fini(&l->place);
-    vec_fini(&l->source);
-    vec_fini(&l->groups);
+    for (u32 k = 0; k < l->memory->n_parts; k++)
+        vec_fini(&l->shares[k].of);
+    free(l->shares);
     vec_fini(&l->uses.of);
-    vec_fini(&l->counts);
-    vec_fini(&l->numbers);
-    vec_fini(&l->refs);
     variables_work_fini(&l->variables);
     free(l);
 }

@@ -40,9 +40,26 @@ union cell *table_cells(struct table *t)
     return c;
 }
 
-size_t table_rows(const struct table *t)
+static size_t rows_made(const struct table *t)
 {
     return t->columns.n ? t->cells.n / t->columns.n : 0;
+}
+
+size_t table_rows(const struct table *t)
+{
+    return rows_made(t) + t->left_out;
+}
+
+size_t table_room(const struct table *t)
+{
+    const size_t top = t->kind == TABLE_rows && t->result->top ? t->result->top : SIZE_MAX;
+    return top - MIN(top, rows_made(t));
+}
+
+void table_leave_out(struct table *t, size_t rows)
+{
+    check(!rows || !table_room(t));
+    t->left_out += rows;
 }
 
 void table_row_args(struct table *t, va_list args)

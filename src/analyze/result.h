@@ -40,11 +40,13 @@ struct table {
     enum table_kind kind;
     VEC(struct table_column) columns;
     VEC(union cell) cells; /* row by row */
+    size_t left_out;       /* rows behind them, which nobody will see */
     struct result *result;
 };
 
 struct result {
     VEC(struct table *) tables;
+    size_t top;         /* rows of a TABLE_rows that will be shown; 0: all */
     bool failed;        /* it was to be shown that something holds, and it does not */
     struct arena arena; /* of everything below */
 };
@@ -58,7 +60,11 @@ void table_row(struct table *t, ...);
 void table_row_args(struct table *t, va_list args);
 /* The same, cell by cell: room for a row, with zeros and no texts. */
 union cell *table_cells(struct table *t);
+/* With those that were left out. */
 size_t table_rows(const struct table *t);
+/* How many rows more will be shown. Those behind need not be made, but are told of. */
+size_t table_room(const struct table *t);
+void table_leave_out(struct table *t, size_t rows);
 /* A copy that lives as long as the result; NULL stays NULL. */
 const char *result_text(struct result *r, const char *s);
 void result_fini(struct result *r);

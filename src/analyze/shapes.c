@@ -14,8 +14,7 @@ enum { NAME_ROOM = 24, TEXT_ROOM = 1024 };
 struct row {
     const struct pattern_memory *memory;
     struct static_ref ref;
-    u32 number; /* of that */
-    struct source place;
+    u32 number;                          /* of that */
     const struct stream *const *streams; /* of all threads, by their numbers; merged: of the one */
     const struct stream *stream;         /* the one of the thread that made it most often */
     const struct descriptor *only;       /* merged; else NULL */
@@ -228,7 +227,7 @@ static void add_facts(const struct shapes *s, struct result *r)
         fact_text(t, "unwritten", "could not be written", s->options->unwritten);
 }
 
-static void add_rows(const struct shapes *s, struct result *r)
+static void add_rows(const struct shapes *s, struct sources *sources, struct result *r)
 {
     static const struct table_column columns[] = {
         {"id", NULL, CELL_text},         {"references", NULL, CELL_count},
@@ -244,18 +243,24 @@ static void add_rows(const struct shapes *s, struct result *r)
     struct table *t = result_table(r, TABLE_rows, "patterns", "how references go through memory");
     for (u32 k = 0; k < ARRAY_LEN(columns); k++)
         table_add_column(t, columns[k].type, columns[k].name, NULL);
-    for (size_t i = 0; i < s->rows.n; i++) {
+    const size_t n = MIN(s->rows.n, table_room(t));
+    for (size_t i = 0; i < n; i++) {
         const struct row *w = &s->rows.v[i];
+        const struct source place = sources_find(sources, w->memory->number, w->ref.pc);
         char id[NAME_ROOM], text[TEXT_ROOM];
-        const char *variables =
-            w->only ? NULL : aims_text(&w->memory->aims[w->number % w->memory->n_parts], w->number, s->options->variables, text, sizeof text);
+        const char *variables = w->only
+                                    ? NULL
+                                    : aims_text(&w->memory->aims[w->number % w->memory->n_parts],
+                                                w->number / w->memory->n_parts,
+                                                s->options->variables, text, sizeof text);
         snprintf(id, sizeof id, "R%zu", i + 1);
         table_row(t, id, w->refs, w->refs ? 100.0 * (double)w->covered / (double)w->refs : 0.0,
-                  type_name(w->ref.type), (u64)type_size(w->ref.type), w->place.at.file,
-                  (u64)w->place.at.line, w->place.at.function, variables, phrase_of(r, w), w->rsds, w->prsds,
-                  w->iads, (u64)w->ref.operand, w->threads, w->place.offset,
-                  w->place.module ? w->place.module->path : NULL);
+                  type_name(w->ref.type), (u64)type_size(w->ref.type), place.at.file,
+                  (u64)place.at.line, place.at.function, variables, phrase_of(r, w), w->rsds,
+                  w->prsds, w->iads, (u64)w->ref.operand, w->threads, place.offset,
+                  place.module ? place.module->path : NULL);
     }
+    table_leave_out(t, s->rows.n - n);
 }
 
 static int by_place(const void *a, const void *b)
@@ -269,6 +274,10 @@ static void add_kept(struct table *t, const char *id, const struct findings *x, 
                      const char *type)
 {
     const size_t size = x->n_kept * sizeof *x->kept;
+    if (!table_room(t)) {
+        table_leave_out(t, x->n_kept);
+        return;
+    }
     struct descriptor **sorted = malloc(MAX(size, 1ul));
     check(sorted != NULL);
     memcpy(sorted, x->kept, size);
@@ -297,7 +306,9 @@ static void add_descriptors(const struct shapes *s, struct result *r)
         const struct row *w = &s->rows.v[i];
         char id[NAME_ROOM];
         snprintf(id, sizeof id, "R%zu", i + 1);
-        if (w->only)
+        if (w->only && !table_room(t))
+            table_leave_out(t, 1);
+        else if (w->only)
             table_row(t, id, w->refs, (u64)w->stream->thread,
                       notation_of(r, w->only, type_name(w->ref.type)));
         for (u64 k = 0; k < w->threads && !w->only; k++)
@@ -433,8 +444,10 @@ static void add_streams(const struct shapes *s, struct result *r)
     find_turns(s, &all);
     if (all.of.n)
         qsort(all.of.v, all.of.n, sizeof *all.of.v, by_turns);
-    for (size_t i = 0; i < all.of.n; i++)
+    const size_t n = MIN(all.of.n, table_room(t));
+    for (size_t i = 0; i < n; i++)
         add_turn(t, &all.of.v[i]);
+    table_leave_out(t, all.of.n - n);
     vec_fini(&all.of);
 }
 
@@ -447,12 +460,10 @@ void shapes_result(struct pattern_memory *const *memories, size_t n, const struc
             add_merged(&s, memories[i]);
         else
             add_memory(&s, memories[i]);
-    for (size_t i = 0; i < s.rows.n; i++)
-        s.rows.v[i].place = sources_find(sources, s.rows.v[i].memory->number, s.rows.v[i].ref.pc);
     if (s.rows.n)
         qsort(s.rows.v, s.rows.n, sizeof *s.rows.v, by_refs);
     add_facts(&s, r);
-    add_rows(&s, r);
+    add_rows(&s, sources, r);
     add_descriptors(&s, r);
     if (!o->merged) {
         add_streams(&s, r);

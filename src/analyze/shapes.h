@@ -14,7 +14,8 @@ struct pattern_memory {
     u32 number, n_parts;
     bool merged;
     struct statics statics;
-    struct streams *parts; /* by number of the static reference, modulo their number */
+    /* By number of the static reference, modulo their number; divided by that, it is its index there. */
+    struct streams *parts;
     struct aims *aims;     /* the same */
     struct variable_memory *variables;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of streams, each with two detectors.
+/* Streams, each with two detectors.
  *
  * An interpreter has thousands of streams, and comes to each of them a few times in a while: too seldom for its detectors to be in the cache still. So
  * references wait until it is worth the while to fetch them. */
@@ -8,162 +8,153 @@
 
 #include <stdlib.h>
 
-enum { ENOUGH = 256 /* references */ };
+enum {
+    FIRST_ROOM = 4, /* references: a line of the cache */
+    MORE_ROOM = 4,  /* times as much, if that is not enough */
+    ENOUGH = 256,
+};
 
-void streams_init(struct streams *s, const struct findings_rules *rules)
+void streams_init(struct streams *s, const struct findings_rules *rules, u32 part, u32 parts)
 {
-    *s = (struct streams){.rules = rules};
+    *s = (struct streams){.rules = rules, .part = part, .parts = parts};
 }
 
 void streams_fini(struct streams *s)
 {
-    for (size_t i = 0; i < s->all.n; i++) {
-        struct stream *x = s->all.v[i];
-        vec_fini(&x->waiting);
-        detector_fini(&x->where);
-        detector_fini(&x->when);
-        findings_fini(&x->at);
-        findings_fini(&x->order);
-        free(x);
-    }
-    vec_fini(&s->all);
-    vec_fini(&s->slots);
+    for (size_t i = 0; i < s->threads.n; i++)
+        vec_fini(&s->threads.v[i].pages);
     vec_fini(&s->threads);
-    vec_fini(&s->addresses);
-    vec_fini(&s->places);
-    vec_fini(&s->next);
+    vec_fini(&s->all);
+    pool_fini(&s->pool);
 }
 
-u64 *streams_refs(struct streams *s, u32 thread)
+struct stream_thread *streams_thread(struct streams *s, u32 thread)
 {
     for (size_t i = 0; i < s->threads.n; i++)
         if (s->threads.v[i].thread == thread)
-            return &s->threads.v[i].refs;
+            return &s->threads.v[i];
     vec_push(&s->threads, ((struct stream_thread){.thread = thread}));
-    return &s->threads.v[s->threads.n - 1].refs;
+    return &s->threads.v[s->threads.n - 1];
 }
 
-/* -- Finding a stream --------------------------------------------------------------------------- */
-
-static struct stream_slot *slot_of(struct streams *s, u32 thread, u32 number)
+struct stream_head *streams_new_head(struct streams *s, struct stream_thread *t, u32 index)
 {
-    for (u64 i = (number * 0x9e3779b97f4a7c15 ^ thread * 0xbf58476d1ce4e5b9) >> 20;; i++) {
-        struct stream_slot *x = &s->slots.v[i & (s->slots.n - 1)];
-        if (!x->of || (x->thread == thread && x->number == number))
-            return x;
-    }
+    const size_t size = STREAM_PAGE * sizeof(struct stream_head);
+    vec_reach(&t->pages, index / STREAM_PAGE);
+    t->pages.v[index / STREAM_PAGE] = memset(pool_alloc(&s->pool, size), 0, size);
+    return stream_known(t, index);
 }
 
-static void rehash(struct streams *s)
+static struct stream *new_stream(struct streams *s, u32 thread, u32 index)
 {
-    size_t n = MAX(2 * s->slots.n, 256ul);
-    s->slots.n = 0;
-    memset(vec_grow(&s->slots, n), 0, n * sizeof *s->slots.v);
-    for (u32 i = 0; i < s->all.n; i++) {
-        struct stream *x = s->all.v[i];
-        *slot_of(s, x->thread, x->number) = (struct stream_slot){x->thread, x->number, x};
-    }
-}
-
-static struct stream *new_stream(const struct streams *s, u32 thread, u32 number)
-{
-    struct stream *x = aligned_alloc(_Alignof(struct stream), sizeof *x);
-    check(x != NULL);
-    *x = (struct stream){.thread = thread};
-    x->number = number;
-    findings_init(&x->at, s->rules);
-    findings_init(&x->order, s->rules);
-    detector_init(&x->where, &s->rules->detector, &x->at);
-    detector_init(&x->when, &s->rules->detector, &x->order);
+    struct stream *x = pool_alloc(&s->pool, sizeof *x);
+    *x = (struct stream){.thread = thread, .number = index * s->parts + s->part};
+    findings_init(&x->at, s->rules, &s->pool);
+    findings_init(&x->order, s->rules, &s->pool);
+    detector_init(&x->where, &s->rules->detector, &s->pool, &x->at);
+    detector_init(&x->when, &s->rules->detector, &s->pool, &x->order);
+    vec_push(&s->all, x);
     return x;
-}
-
-struct stream *streams_find(struct streams *s, u32 thread, u32 number)
-{
-    if (2 * s->all.n >= s->slots.n)
-        rehash(s);
-    struct stream_slot *slot = slot_of(s, thread, number);
-    if (!slot->of) {
-        *slot = (struct stream_slot){thread, number, new_stream(s, thread, number)};
-        vec_push(&s->all, slot->of);
-    }
-    __builtin_prefetch(slot->of, 1);
-    return slot->of;
 }
 
 /* -- Putting ------------------------------------------------------------------------------------ */
 
-static void put(struct detector *x, struct findings *f, const u64 *v, size_t n)
+static void put(struct detector *x, struct findings *f, const u64 *first, size_t n)
 {
+    const size_t every = sizeof(struct stream_ref) / sizeof *first;
     if (f->rules->check)
-        findings_given(f, x->place, v, n);
-    detector_put_all(x, v, n);
+        findings_given(f, x->place, first, n, every);
+    detector_put_all(x, first, n, every);
 }
 
-static void put_both(struct stream *x, const u64 *address, const u64 *place, size_t n)
+static void put_both(struct stream *x, const struct stream_ref *refs, size_t n)
 {
-    put(&x->where, &x->at, address, n);
-    put(&x->when, &x->order, place, n);
+    put(&x->where, &x->at, &refs->address, n);
+    put(&x->when, &x->order, &refs->place, n);
 }
 
-static void put_waiting(struct streams *s, struct stream *x)
+void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type,
+                        u32 source)
 {
-    const size_t n = x->waiting.n;
-    s->addresses.n = s->places.n = 0;
-    u64 *address = vec_grow(&s->addresses, n), *place = vec_grow(&s->places, n);
-    for (size_t i = 0; i < n; i++) {
-        address[i] = x->waiting.v[i].address;
-        place[i] = x->waiting.v[i].place;
+    struct stream_head *h = streams_head(s, t, 0);
+    if (!h->of)
+        h->of = new_stream(s, t->thread, 0);
+    struct stream *x = h->of;
+    if (s->rules->check)
+        x->at.given += descriptor_digest(x->where.place, address, type);
+    detector_put(&x->where, address, type, source);
+}
+
+/* -- Batches ------------------------------------------------------------------------------------ */
+
+static void put_batch(struct streams *s, const struct stream_batch *b)
+{
+    put_both(b->of, b->refs, ENOUGH);
+    pool_free(&s->pool, b->refs, ENOUGH * sizeof *b->refs);
+}
+
+/* Fetch what a batch needs, before which so many have come since. */
+static void fetch(const struct stream_batch *b, u32 since)
+{
+    if (since == 0)
+        for (const u8 *line = (const u8 *)b->of; line < (const u8 *)(b->of + 1); line += 64)
+            __builtin_prefetch(line, 1);
+    detector_fetch(&b->of->where, since);
+    detector_fetch(&b->of->when, since);
+}
+
+/* The oldest one is put to its detectors, and makes room for this one. */
+static void add_batch(struct streams *s, struct stream_batch b)
+{
+    struct stream_batch *at = &s->batches[s->n_batches % STREAM_BATCHES];
+    if (s->n_batches >= STREAM_BATCHES)
+        put_batch(s, at);
+    *at = b;
+    for (u32 i = 0; i < STREAM_BATCHES && i <= s->n_batches; i++)
+        fetch(&s->batches[(s->n_batches - i) % STREAM_BATCHES], i);
+    s->n_batches++;
+}
+
+static void put_batches(struct streams *s)
+{
+    for (u64 i = s->n_batches - MIN(s->n_batches, (u64)STREAM_BATCHES); i < s->n_batches; i++)
+        put_batch(s, &s->batches[i % STREAM_BATCHES]);
+    s->n_batches = 0;
+}
+
+void streams_make_room(struct streams *s, struct stream_thread *t, struct stream_head *h, u32 index)
+{
+    if (!h->of)
+        h->of = new_stream(s, t->thread, index);
+    if (h->room == ENOUGH) {
+        add_batch(s, (struct stream_batch){h->of, h->waiting});
+        h->waiting = pool_alloc(&s->pool, ENOUGH * sizeof *h->waiting);
+        h->n_waiting = 0;
+        return;
     }
-    put_both(x, address, place, n);
-    x->waiting.n = 0;
+    const u32 room = h->room ? MORE_ROOM * h->room : FIRST_ROOM;
+    h->waiting =
+        pool_realloc(&s->pool, h->waiting, h->room * sizeof *h->waiting, room * sizeof *h->waiting);
+    h->room = room;
 }
 
-static void put_all(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
+static void end_page(const struct stream_head *page)
 {
-    s->places.n = 0;
-    u64 *places = vec_grow(&s->places, n);
-    for (size_t i = 0; i < n; i++)
-        places[i] = from + place[i];
-    put_both(x, address, places, n);
-}
-
-static void keep_waiting(struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
-{
-    struct stream_ref *to = vec_grow(&x->waiting, n);
-    for (size_t i = 0; i < n; i++)
-        to[i] = (struct stream_ref){address[i], from + place[i]};
-}
-
-void streams_put(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from)
-{
-    if (x->waiting.n + n > ENOUGH)
-        put_waiting(s, x);
-    if (n > ENOUGH)
-        put_all(s, x, address, place, n, from);
-    else
-        keep_waiting(x, address, place, n, from);
-}
-
-void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
-                        const u32 *source, size_t n)
-{
-    struct stream *x = streams_find(s, thread, 0);
-    for (size_t i = 0; i < n; i++) {
-        if (s->rules->check)
-            x->at.given += descriptor_digest(x->where.place, address[i], type[i]);
-        detector_put(&x->where, address[i], type[i], source[i]);
-    }
+    for (u32 i = 0; i < STREAM_PAGE; i++)
+        if (page[i].of) {
+            put_both(page[i].of, page[i].waiting, page[i].n_waiting);
+            detector_end(&page[i].of->where);
+            detector_end(&page[i].of->when);
+        }
 }
 
 void streams_end(struct streams *s)
 {
-    for (size_t i = 0; i < s->all.n; i++) {
-        put_waiting(s, s->all.v[i]);
-        vec_fini(&s->all.v[i]->waiting);
-        detector_end(&s->all.v[i]->where);
-        detector_end(&s->all.v[i]->when);
-    }
+    put_batches(s);
+    for (size_t i = 0; i < s->threads.n; i++)
+        for (size_t k = 0; k < s->threads.v[i].pages.n; k++)
+            if (s->threads.v[i].pages.v[k])
+                end_page(s->threads.v[i].pages.v[k]);
 }
 
 bool stream_is_exact(const struct stream *s)

@@ -6,54 +6,90 @@
 #ifndef STREAMS_H
 #define STREAMS_H
 
+#include "analyze/aims.h"
 #include "analyze/findings.h"
+
+struct stream {
+    u32 thread, number; /* of the thread, and of the static reference */
+    struct detector where, when;
+    struct findings at, order;
+};
 
 struct stream_ref {
     u64 address, place;
 };
 
-struct stream {
-    u32 thread, number;             /* of the thread, and of the static reference */
-    VEC(struct stream_ref) waiting; /* that were put, but that the detectors have not been given yet */
-    struct detector where, when;
-    struct findings at, order;
-} __attribute__((aligned(64))); /* so that what comes first is in one line of the cache */
+/* What every reference of a stream comes to: one line of the cache. */
+struct stream_head {
+    struct stream_ref *waiting; /* that were put, but that the detectors have not been given yet */
+    u32 n_waiting, room;
+    struct stream *of;        /* NULL: nothing was put yet */
+    struct aim_latest latest; /* what it came to; streams do not look at it */
+} __attribute__((aligned(64)));
 
-struct stream_slot {
-    u32 thread, number;
-    struct stream *of; /* NULL: free */
+/* As many as have waited long enough, on their way to the detectors: what these need is fetched meanwhile, one thing after the other, each of which tells
+ * where the next one is. */
+struct stream_batch {
+    struct stream *of;
+    struct stream_ref *refs;
 };
+
+enum { STREAM_BATCHES = 4 };
+
+/* Heads come by the page, so that one that is there stays where it is. */
+enum { STREAM_PAGE = 64 };
 
 struct stream_thread {
     u32 thread;
-    u64 refs; /* so far */
+    u64 refs;                        /* so far; whoever puts more of them counts them here */
+    VEC(struct stream_head *) pages; /* by index of the static reference; NULL: not yet */
 };
 
-/* Some of them: whoever has the part they are in. */
+/* Those whose static references are of one part: of `parts`, each has as many. The index of a static reference is its place among its part's. */
 struct streams {
     const struct findings_rules *rules;
+    u32 part, parts;
     VEC(struct stream *) all;
-    VEC(struct stream_slot) slots; /* a hash table of them */
     VEC(struct stream_thread) threads;
-    VEC(u64) addresses, places;
-    VEC(struct stream *) next; /* those that will be put to */
+    struct stream_batch batches[STREAM_BATCHES]; /* the latest, by number */
+    u64 n_batches;                               /* so far */
+    struct pool pool;                            /* of everything they are made of */
 };
 
-void streams_init(struct streams *s, const struct findings_rules *rules);
-/* The references that a thread has made so far; whoever gives more of them counts them here. */
-u64 *streams_refs(struct streams *s, u32 thread);
-/* The stream of a thread's static reference, which is on its way into the cache. */
-struct stream *streams_find(struct streams *s, u32 thread, u32 number);
-/* Let there be room in the cache for more of it soon. */
-static inline void stream_fetch(const struct stream *x)
+void streams_init(struct streams *s, const struct findings_rules *rules, u32 part, u32 parts);
+/* Stays where it is until the next one is asked for. */
+struct stream_thread *streams_thread(struct streams *s, u32 thread);
+struct stream_head *streams_new_head(struct streams *s, struct stream_thread *t, u32 index);
+/* Room for another reference. */
+void streams_make_room(struct streams *s, struct stream_thread *t, struct stream_head *h,
+                       u32 index);
+
+/* NULL: there is none yet. */
+static inline struct stream_head *stream_known(const struct stream_thread *t, u32 index)
 {
-    __builtin_prefetch(x->waiting.v + x->waiting.n, 1);
+    const u32 page = index / STREAM_PAGE;
+    return page < t->pages.n && t->pages.v[page] ? &t->pages.v[page][index % STREAM_PAGE] : NULL;
 }
-/* More of it: their addresses, and their places, counted from `from`. */
-void streams_put(struct streams *s, struct stream *x, const u64 *address, const u32 *place, size_t n, u64 from);
+
+static inline struct stream_head *streams_head(struct streams *s, struct stream_thread *t,
+                                               u32 index)
+{
+    struct stream_head *h = stream_known(t, index);
+    return h ? h : streams_new_head(s, t, index);
+}
+
+/* One more of it. */
+static inline void streams_put(struct streams *s, struct stream_thread *t, struct stream_head *h,
+                               u32 index, u64 address, u64 place)
+{
+    if (h->n_waiting == h->room)
+        streams_make_room(s, t, h, index);
+    h->waiting[h->n_waiting++] = (struct stream_ref){address, place};
+}
+
 /* One of the stream of all references of a thread, which has number 0 and no other order. */
-void streams_put_merged(struct streams *s, u32 thread, const u64 *address, const u32 *type,
-                        const u32 *source, size_t n);
+void streams_put_merged(struct streams *s, struct stream_thread *t, u64 address, u32 type,
+                        u32 source);
 /* There are no more. */
 void streams_end(struct streams *s);
 void streams_fini(struct streams *s);

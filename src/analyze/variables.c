@@ -796,9 +796,9 @@ u32 variables_at(struct variable_part *p, u64 address, u32 ref)
     return variables_stretch(p, address, ref).number;
 }
 
-u64 variables_change(const struct variable_part *p)
+const u64 *variables_change(const struct variable_part *p)
 {
-    return p->changes;
+    return &p->changes;
 }
 
 bool variables_is_vague(struct variable_part *p, u32 number)

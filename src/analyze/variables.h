@@ -67,7 +67,7 @@ struct variable_stretch {
 };
 struct variable_stretch variables_stretch(struct variable_part *p, u64 address, u32 ref);
 /* It holds as long as this stays the same, and if it moves, where the frame of the code is that makes the reference, 0 if that is not known. */
-u64 variables_change(const struct variable_part *p);
+const u64 *variables_change(const struct variable_part *p);
 u64 variables_frame(struct variable_part *p, u32 ref, u64 place);
 void variables_taken(struct variable_part *p);
 /* The works of several threads do not come quite in the order of time. So what is allocated may be seen later than it is used: if a number says little, one may ask

@@ -219,7 +219,7 @@ static u32 place_of(struct why *w, const struct why_touch *t, u64 address, u32 n
 static u32 touched_place(struct why *w, const struct why_touch *t, u64 address)
 {
     struct tally_point *known = known_of(t);
-    const u64 change = variables_change(w->part) + 1;
+    const u64 change = *variables_change(w->part) + 1;
     if (known->change == change && address - known->latest.start < known->latest.end - known->latest.start)
         return known->place;
     known->latest = variables_stretch(w->part, address, t->id & TOUCH_CODE ? VARIABLE_NO_REF : t->id);

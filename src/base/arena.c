@@ -4,31 +4,50 @@
 #include "base/err.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 4 << 20 };
+enum {
+    LINE = 64,
+    FIRST_BLOCK = 16 << 10,
+    LARGEST_BLOCK = 32 << 20,
+    HUGE_BLOCK = 4 << 20, /* those at least this large are in huge pages, if there are any */
+    HUGE_PAGE = 2 << 20,
+};
 
 struct arena_block {
     struct arena_block *before;
-    u64 pad; /* what follows is aligned */
-};
+} __attribute__((aligned(LINE)));
+
+/* Who fills megabytes goes to and fro in them: with small pages, many an access would begin with a walk of the page tables. */
+static void *block_of(size_t size)
+{
+    void *b = aligned_alloc(size < HUGE_BLOCK ? LINE : HUGE_PAGE, size);
+    check(b != NULL);
+    if (size >= HUGE_BLOCK)
+        madvise(b, size, MADV_HUGEPAGE);
+    return b;
+}
 
 static void new_block(struct arena *a, size_t n)
 {
     size_t size = a->block ? MIN(2 * a->size, (size_t)LARGEST_BLOCK) : FIRST_BLOCK;
-    size = MAX(size, n);
-    struct arena_block *b = malloc(sizeof *b + size);
-    check(b != NULL);
+    while (size < n + sizeof *a->block)
+        size *= 2;
+    struct arena_block *b = block_of(size);
     b->before = a->block;
-    *a = (struct arena){.block = b, .size = size};
+    *a = (struct arena){.block = b, .at = sizeof *b, .size = size};
 }
 
 void *arena_alloc(struct arena *a, size_t n)
 {
     n = ALIGN_UP(n, 16);
-    if (n > a->size - a->at)
+    size_t at = n % LINE ? a->at : ALIGN_UP(a->at, LINE);
+    if (at + n > a->size) {
         new_block(a, n);
-    a->at += n;
-    return (u8 *)(a->block + 1) + a->at - n;
+        at = a->at;
+    }
+    a->at = at + n;
+    return (u8 *)a->block + at;
 }
 
 void arena_fini(struct arena *a)

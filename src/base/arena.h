@@ -10,7 +10,7 @@ struct arena {
     size_t at, size;           /* within the current one */
 };
 
-/* n bytes, aligned to 16, not cleared. */
+/* n bytes, aligned to 16, or to a line of the cache if n is a multiple of that; not cleared. */
 void *arena_alloc(struct arena *a, size_t n);
 /* Give everything back. */
 void arena_fini(struct arena *a);

@@ -125,7 +125,7 @@ static void qualify(struct result *r, size_t from, const char *name)
 static int show(struct session *s)
 {
     struct sources sources;
-    struct result r = {0};
+    struct result r = {.top = session_top(s)};
     sources_init(&sources, s->modules, s->n_modules);
     for (u32 i = 0; i < s->n; i++) {
         size_t from = r.tables.n;

@@ -20,6 +20,7 @@ static struct {
 } found;
 
 static u64 seed;
+static struct pool pool; /* of a detector's memory */
 
 /* xorshift */
 static u64 rnd(u64 n)
@@ -69,7 +70,14 @@ static void note(void *to, const struct descriptor *d)
     }
 }
 
-static const struct detector_rules plain = {.window = 8, .depth = 11, .done = note};
+static void note_ones(void *to, u64 place, const u64 *address, size_t n, size_t every)
+{
+    for (size_t i = 0; i < n; i++)
+        note(to, &(struct descriptor){.start = address[i * every], .place = place + i});
+}
+
+static const struct detector_rules plain = {
+    .window = 8, .depth = 11, .done = note, .done_ones = note_ones};
 
 static void find_begin(struct detector *x, const struct detector_rules *rules)
 {
@@ -78,7 +86,7 @@ static void find_begin(struct detector *x, const struct detector_rules *rules)
     found.wrong = found.refs = found.n = found.deepest = 0;
     found.text[0] = 0;
     found.apart = rules->unordered;
-    detector_init(x, rules, NULL);
+    detector_init(x, rules, &pool, NULL);
 }
 
 /* Does what is found expand to the stream? */
@@ -87,11 +95,11 @@ static bool find(const struct detector_rules *rules, bool all_at_once)
     struct detector x;
     find_begin(&x, rules);
     if (all_at_once)
-        detector_put_all(&x, stream.address.v, stream.address.n);
+        detector_put_all(&x, stream.address.v, stream.address.n, 1);
     for (size_t i = 0; i < stream.address.n && !all_at_once; i++)
         detector_put(&x, stream.address.v[i], stream.type.v[i], 0);
     detector_end(&x);
-    detector_fini(&x);
+    pool_fini(&pool);
     return !found.wrong && found.refs == stream.address.n;
 }
 
@@ -140,7 +148,7 @@ static void figure3_has_its_descriptors(void)
 static void figure5_has_its_stream_table(void)
 {
     static const struct detector_rules rules = {
-        .window = 8, .depth = 11, .unordered = true, .done = note};
+        .window = 8, .depth = 11, .unordered = true, .done = note, .done_ones = note_ones};
     static const u64 references[] = {100, 211, 100, 100, 212, 100, 100, 213};
     struct detector x;
     find_begin(&x, &rules);
@@ -165,7 +173,7 @@ static void figure5_has_its_stream_table(void)
         }
     }
     detector_end(&x);
-    detector_fini(&x);
+    pool_fini(&pool);
     CHECK(finds("RSD<0x64, 5, 0, Read>\nRSD<0xd3, 3, 1, Read>\n"));
 }
 
@@ -208,7 +216,8 @@ static void matrix_products_take_what_the_paper_says(void)
 static void tiled_products_take_what_the_paper_says(void)
 {
     enum { n = 40, tile = 5, tiles = n / tile };
-    static const struct detector_rules three = {.window = 8, .depth = 3, .done = note};
+    static const struct detector_rules three = {
+        .window = 8, .depth = 3, .done = note, .done_ones = note_ones};
     const struct descriptor_loop a[] = {
         {tile, 0, 0}, {tile, 8, 0}, {n, 8 * n, 0}, {tiles, 0, 0}, {tiles, 8 * tile, 0}};
     char *at, text[4096];
@@ -309,19 +318,28 @@ static void add_up(void *digest, const struct descriptor *d)
         *x = (((*x ^ d->loop[i].count) * 0x100000001b3 ^ d->loop[i].stride) * 0x100000001b3 ^ d->loop[i].step) * 0x100000001b3;
 }
 
+static void add_up_ones(void *digest, u64 place, const u64 *address, size_t n, size_t every)
+{
+    for (size_t i = 0; i < n; i++)
+        add_up(digest, &(struct descriptor){.start = address[i * every], .place = place + i});
+}
+
 /* All that is found, in its order; without keys, every item in a pool is compared. */
-static u64 digest_of(struct detector_rules rules, bool keys)
+static u64 digest_of(struct detector_rules rules, bool keys, bool all_at_once)
 {
     struct detector x;
     u64 digest = 1;
     rules.done = add_up;
-    detector_init(&x, &rules, &digest);
+    rules.done_ones = add_up_ones;
+    detector_init(&x, &rules, &pool, &digest);
     CHECK(x.few);
     x.few = keys;
-    for (size_t i = 0; i < stream.address.n; i++)
+    if (all_at_once)
+        detector_put_all(&x, stream.address.v, stream.address.n, 1);
+    for (size_t i = 0; i < stream.address.n && !all_at_once; i++)
         detector_put(&x, stream.address.v[i], stream.type.v[i], 0);
     detector_end(&x);
-    detector_fini(&x);
+    pool_fini(&pool);
     return digest;
 }
 
@@ -336,7 +354,11 @@ static void keys_change_nothing(void)
             put_mixture(2);
         for (u64 n = rnd(2000); n; n--)
             put(rnd(4) ? rnd(range) : stream.address.n % 50 * 8, (u32)rnd(types));
-        CHECK_CASE(digest_of(rules, true) == digest_of(rules, false), "seed %u, %zu references", i, stream.address.n);
+        CHECK_CASE(digest_of(rules, true, false) == digest_of(rules, false, false),
+                   "seed %u, %zu references", i, stream.address.n);
+        memset(stream.type.v, 0, stream.type.n * sizeof *stream.type.v);
+        CHECK_CASE(digest_of(rules, true, true) == digest_of(rules, false, false),
+                   "seed %u, %zu references, all at once", i, stream.address.n);
     }
 }
 
@@ -370,7 +392,7 @@ static void what_has_passed_has_ended(void)
         for (size_t k = 0; k < stream.address.n; k++)
             waited += put_and_look(&x, stream.address.v[k]);
         detector_end(&x);
-        detector_fini(&x);
+        pool_fini(&pool);
     }
     CHECK_CASE(waited > 1000, "%lu items waited", waited);
 }
@@ -388,7 +410,7 @@ static void memory_does_not_grow(void)
         most = MAX(most, detector_memory(&x));
     }
     detector_end(&x);
-    detector_fini(&x);
+    pool_fini(&pool);
     CHECK_CASE(most < 40000, "%zu bytes", most);
 }
 
