@@ -11,7 +11,8 @@
 
 enum {
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
-    CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
+    IDS_LIMIT = 4 << 20,
+    CODE_NEW = PACK_WAYS, /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
     SHORT_BITS =
         47, /* of a difference: with its tag it takes seven bytes, and one more says how long the run is */
@@ -124,6 +125,7 @@ void pack_free(struct pack *p)
     columns_fini(&p->shared);
     vec_fini(&p->groups);
     vec_fini(&p->exits);
+    vec_fini(&p->ids);
     vec_fini(&p->ways);
     vec_fini(&p->context->ways);
     free(p->context);
@@ -209,16 +211,22 @@ static __attribute__((noinline)) void put_new_id(struct pack *p, u32 before, u32
     p->run = 0;
 }
 
-static inline struct pack_before put_id(struct pack *p, struct pack_before before, u32 id)
+/* Code the ids at hand. Nothing else needs that done at once: a drain leaves it to whoever stores the pack, unless they are too many. */
+static void put_ids(struct pack *p)
 {
-    u32 *next = foreseen(p->context, before);
-    if (*next == id) {
-        p->run++;
-    } else {
-        put_new_id(p, before.id[0], id);
-        *next = id;
+    struct pack_before before = p->context->before;
+    for (size_t i = 0; i < p->ids.n; i++) {
+        u32 id = p->ids.v[i], *next = foreseen(p->context, before);
+        if (*next == id) {
+            p->run++;
+        } else {
+            put_new_id(p, before.id[0], id);
+            *next = id;
+        }
+        before = went_on(before, id);
     }
-    return went_on(before, id);
+    p->context->before = before;
+    p->ids.n = 0;
 }
 
 /* The program may write to its buffers while we read them: what is checked must be what is used. */
@@ -396,7 +404,7 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
     put_slots_scalar(p, x->group, slots, n);
-    p->context->before = put_id(p, p->context->before, id);
+    vec_push(&p->ids, id);
     if (id < FIRST_EXIT_ID) {
         take_guest_record(p, id, slots, n);
     } else {
@@ -416,7 +424,7 @@ static inline __attribute__((always_inline)) size_t take_known(struct pack *p, c
 {
     const struct pack_exit *exits = p->exits.v, *x = NULL;
     size_t n_exits = p->exits.n, began = at;
-    struct pack_before before = p->context->before;
+    u32 *ids = p->ids.v + p->ids.n;
     u64 rsp = p->rsp, instructions = 0, records = 0;
     while (at + RECORD_SLOTS_AT + 8 * RECORD_SLOT_LIMIT <= size) {
         u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
@@ -427,14 +435,14 @@ static inline __attribute__((always_inline)) size_t take_known(struct pack *p, c
         x = &exits[id];
         (vectors && !x->group->column_of ? put_slots_avx2 : put_slots_scalar)(p, x->group, slots,
                                                                               n);
-        before = put_id(p, before, id);
+        ids[records] = id;
         rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
         instructions += x->insns;
         records++;
         at += RECORD_SLOTS_AT + 8 * (size_t)n;
     }
     if (x) {
-        p->context->before = before;
+        p->ids.n += records;
         p->rsp = rsp;
         p->dropping = x->plain;
         p->head.instructions += instructions;
@@ -458,6 +466,10 @@ __attribute__((target("avx2"))) static size_t take_known_avx2(struct pack *p, co
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
 {
     const char *fault = NULL;
+    if (p->ids.n >= IDS_LIMIT)
+        put_ids(p);
+    (void)vec_grow(&p->ids, size / RECORD_SLOTS_AT); /* room for as many as there can be */
+    p->ids.n -= size / RECORD_SLOTS_AT;
     for (size_t at = 0; at + RECORD_SLOTS_AT <= size && !fault;) {
         u32 header = read_header(data + at), id = header >> RECORD_ID_SHIFT,
             n = header & RECORD_SLOT_LIMIT;
@@ -524,6 +536,7 @@ static void store_groups(struct pack *p, struct store_bytes *to)
 
 void pack_store(struct pack *p, struct store_bytes *to)
 {
+    put_ids(p);
     column_put_plain(&p->shared, &p->runs, p->run);
     memcpy(vec_grow(to, HEAD_BYTES), &p->head, HEAD_BYTES);
     column_store_sized(&p->shared, &p->runs, to);

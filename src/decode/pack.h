@@ -75,6 +75,7 @@ struct pack {
     struct columns shared;
     VEC(struct pack_group *) groups;
     VEC(struct pack_exit) exits; /* by id */
+    VEC(u32) ids;                /* of the records that are not in `runs` and `codes` yet */
     VEC(u32) ways;               /* by id: its place in the context, + 1; 0 if it has none yet */
     struct column runs, codes;   /* the sequence of ids */
     struct column lengths;       /* slots of records whose id does not tell */
