@@ -687,13 +687,24 @@ static void get_ids(struct unpack *u)
 static const char *meet_group(struct unpack *u, struct unpack_group *g)
 {
     const struct unit *unit = &u->table->units.v[g->number - FIRST_EXIT_ID];
-    u8 column_of[256];
+    u8 column_of[256], *order, *in_row;
     g->slots = most_slots(u->table, unit);
     if (g->n == g->slots)
         return NULL;
     if (g->n != share_columns(u->table, unit, g->slots, column_of))
         return "has another number of columns for a unit than it needs";
-    g->column_of = memcpy(arena_alloc(&u->arena, g->slots), column_of, g->slots);
+    g->order = order = arena_alloc(&u->arena, g->slots);
+    g->in_row = in_row = arena_alloc(&u->arena, g->n * (g->slots + 1));
+    for (u32 column = 0; column < g->n; column++) {
+        u8 n = 0;
+        for (u32 k = 0; k < g->slots; k++) {
+            *in_row++ = n;
+            if (column_of[k] == column)
+                order[n++] = (u8)k;
+        }
+        *in_row++ = n;
+        order += n;
+    }
     return NULL;
 }
 
@@ -750,26 +761,24 @@ static inline bool get_slot(struct unpack *u, const struct unpack_group *g, u32 
     return true;
 }
 
-/* Slots that share a column: row by row, in each those that it has. */
-static bool get_shared(struct unpack *u, const struct unpack_group *g, u32 column, u8 *to)
+/* Slots that share a column: row by row, in each those that it has. Returns those of the next column, or NULL if this one ends too early. */
+static const u8 *get_shared(struct unpack *u, const struct unpack_group *g, u32 column,
+                            const u8 *slots, u8 *to)
 {
-    u8 slots[256];
-    u32 n_slots = 0;
+    const u8 *in_row = g->in_row + column * (g->slots + 1);
     size_t n = 0;
-    for (u32 k = 0; k < g->slots; k++)
-        if (g->column_of[k] == column)
-            slots[n_slots++] = (u8)k;
     for (u32 i = 0; i < g->n_rows; i++)
-        for (u32 k = 0; k < n_slots && slots[k] < (g->rows[i] & 0xff); k++)
-            n++;
+        n += in_row[g->rows[i] & 0xff];
     u64 *x = n ? vec_grow(&u->numbers, n) : NULL;
     u->numbers.n = 0;
     if (!column_get_all(&u->columns.v[g->column + column], &u->arena, x, (u32)n))
-        return false;
-    for (u32 i = 0; i < g->n_rows; i++)
-        for (u32 k = 0; k < n_slots && slots[k] < (g->rows[i] & 0xff); k++)
-            ((u64_anywhere *)(void *)(to + (g->rows[i] >> 8)))[slots[k]] = *x++;
-    return true;
+        return NULL;
+    for (u32 i = 0; i < g->n_rows; i++) {
+        u64_anywhere *row = (void *)(to + (g->rows[i] >> 8));
+        for (u32 k = 0, m = in_row[g->rows[i] & 0xff]; k < m; k++)
+            row[slots[k]] = *x++;
+    }
+    return slots + in_row[g->slots];
 }
 
 /* The slots of the records at hand, column by column. */
@@ -777,9 +786,11 @@ static bool get_rows(struct unpack *u, struct unpack_group *g, u8 *to)
 {
     u64 *x = vec_grow(&u->numbers, g->n_rows);
     u->numbers.n = 0;
+    const u8 *slots = g->order;
     bool good = true;
     for (u32 k = 0; k < g->n && good; k++)
-        good = g->column_of ? get_shared(u, g, k, to) : get_slot(u, g, k, x, to, k < g->least);
+        good = g->order ? (slots = get_shared(u, g, k, slots, to)) != NULL
+                        : get_slot(u, g, k, x, to, k < g->least);
     g->n_rows = 0;
     return good;
 }

@@ -107,8 +107,9 @@ struct unpack_exit {
 struct unpack_group {
     u32 number; /* as in struct pack_group */
     u32 column, n;
-    u32 slots;           /* of the longest record; 0 if none was seen yet */
-    const u8 *column_of; /* as there */
+    u32 slots; /* of the longest record; 0 if none was seen yet */
+    /* Where slots share columns: the slots by their columns; for each column and number of slots in a row, how many of these are the column's. Else NULL. */
+    const u8 *order, *in_row;
     /* Records whose slots are to be filled in: where these are, << 8 | how many. */
     u32 *rows;
     u32 n_rows, room;
