@@ -282,6 +282,29 @@ static void rounds_of_a_loop_share_a_column(void)
     CHECK_CASE(2 * packed.n < 3 * records * n, "%zu bytes for %u numbers", packed.n, records * n);
 }
 
+/* A column for each slot, as all files had it before version 6: whoever packs does not know of the references. */
+static void columns_need_not_be_shared(void)
+{
+    struct unit_table bare = table;
+    struct err e;
+    struct pack_head head;
+    bare.units.v = NULL;
+    bare.units.n = bare.units.cap = 0;
+    for (u32 i = 0; i < UNITS; i++) {
+        vec_push(&bare.units, table.units.v[i]);
+        bare.units.v[i].n_refs = 0;
+    }
+    struct pack *p = pack_new(&bare);
+    seed = 5;
+    packed.n = raw.n = 0;
+    put_buffer(3000);
+    CHECK(pack_records(p, raw.v, raw.n, &e) == 0);
+    pack_store(p, &packed);
+    pack_free(p);
+    vec_fini(&bare.units);
+    CHECK(unpacks_to_raw(70000, &head));
+}
+
 static void redundant_states_are_dropped(void)
 {
     struct pack *p = pack_new(&table);
@@ -410,6 +433,7 @@ int main(void)
     random_records_survive();
     a_regular_program_is_small();
     rounds_of_a_loop_share_a_column();
+    columns_need_not_be_shared();
     redundant_states_are_dropped();
     an_empty_table_will_do();
     impossible_records_are_refused();
