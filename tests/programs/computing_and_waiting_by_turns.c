@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <sys/epoll.h>
 
-enum { THREADS = 4, TURNS = 120, LOOPS = 400000, WAIT_MS = 1 };
+enum { THREADS = 4, TURNS = 50, LOOPS = 400000, WAIT_MS = 1 };
 
 static double now(void)
 {
