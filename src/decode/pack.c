@@ -11,8 +11,8 @@
 
 enum {
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
-    IDS_LIMIT = 4 << 20,
-    CODE_NEW = PACK_WAYS, /* codes from here on are differences of ids */
+    IDS_LIMIT = 4 << 20,      /* ids that wait to be coded: 16 MB */
+    CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
     SHORT_BITS =
         47, /* of a difference: with its tag it takes seven bytes, and one more says how long the run is */
