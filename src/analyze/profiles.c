@@ -215,8 +215,12 @@ static void take_run(struct profiles *p, struct flow *f, const struct walk *w, u
         return;
     if (!t->has_target)
         put_target(p, f->table->insns.v[f->starts.v[x.starts]].pc);
-    for (u32 s = t->open; s < x.n_starts; s++)
-        put_block(p, t, f, f->starts.v[x.starts + s]);
+    for (u32 s = t->open; s < x.n_starts; s++) {
+        u32 insn = f->starts.v[x.starts + s];
+        if (s && f->insns[insn - 1].end == FLOW_INDIRECT)
+            put_target(p, f->table->insns.v[insn].pc);
+        put_block(p, t, f, insn);
+    }
     for (u32 b = 0; b < x.n_outcomes; b++)
         put_bit(p, t, f->outcomes.v[x.outcomes + b]);
     if (x.end == FLOW_COND)

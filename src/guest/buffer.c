@@ -191,6 +191,8 @@ void set_limit(struct thread *t)
     u64 limit = t->quiet && t->is_spent ? ~0ull : buffer_limit(t), step = budget_step(t);
     if (step < limit - MIN(t->ptr, limit))
         limit = t->ptr + step;
+    if (!records(t))
+        limit = t->jump_mask;
     __atomic_store_n(&t->limit, limit, __ATOMIC_SEQ_CST);
     if (load_relaxed(&t->pending) || t->traced || load_relaxed(&control(t)->open) != t->was_open ||
         budget_has_changed(t) || rest_is_due(t))

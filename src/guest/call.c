@@ -7,7 +7,8 @@
 #define ERROR_FAULT   ((u64)-14)
 #define ERROR_INVALID ((u64)-22)
 
-enum { ARCH_SET_GS_ = 0x1001, ARCH_SET_FS_ = 0x1002, ARCH_GET_GS_ = 0x1004, PROT_EXEC_ = 4 };
+enum { ARCH_SET_GS_ = 0x1001, ARCH_SET_FS_ = 0x1002, ARCH_GET_GS_ = 0x1004, PROT_READ_ = 1, PROT_EXEC_ = 4 };
+enum { MAP_PRIVATE_ = 2, MAP_DENYWRITE_ = 0x800, LIBRARY_LIMIT = 1 << 28 };
 enum { MADV_DONTNEED_ = 4, MADV_FREE_ = 8, MADV_REMOVE_ = 9, MADV_DONTNEED_LOCKED_ = 24 };
 enum { SHM_REMAP_ = 040000, SHM_EXEC_ = 0100000 };
 
@@ -265,6 +266,17 @@ static enum call end_of_thread(struct thread *t)
     return CALL_EXIT;
 }
 
+/* A library whose address nobody cares about is mapped where units reach its data with 32 bits. It is the dynamic loader that still says
+ * MAP_DENYWRITE, which the kernel ignores. */
+static void place_library(struct thread *t)
+{
+    enum { WHAT = MAP_PRIVATE_ | MAP_DENYWRITE_ };
+    u64 size = ALIGN_UP(t->regs[RSI], 4096), *near = &control(t)->near;
+    if (t->regs[RDI] || t->regs[R10] != WHAT || size >= LIBRARY_LIMIT || load_relaxed(near) < LIBRARY_LIMIT)
+        return;
+    call_swap_argument(t, RDI, __atomic_sub_fetch(near, size, __ATOMIC_RELAXED));
+}
+
 enum call before_syscall(struct thread *t)
 {
     t->n_syscalls++;
@@ -289,6 +301,9 @@ enum call before_syscall(struct thread *t)
             store_relaxed(&control(t)->is_watched, 1);
             store_relaxed(&control(t)->rests, 0);
         }
+        return CALL_DO;
+    case __NR_mmap:
+        place_library(t);
         return CALL_DO;
     case __NR_prctl:
         return before_prctl(t) ? CALL_DONE : CALL_DO;
@@ -320,12 +335,12 @@ enum call before_syscall(struct thread *t)
     }
 }
 
-static bool has_code(const struct thread *t, u64 start, u64 end)
+static bool is_told(const struct thread *t, u64 start, u64 end)
 {
     const struct control *c = control(t);
-    if (c->n_code > CODE_RANGES)
+    if (c->n_told > CODE_RANGES)
         return true;
-    for (u32 i = 0; i < c->n_code; i++)
+    for (u32 i = 0; i < c->n_told; i++)
         if (c->code[i].start < end && start < c->code[i].end)
             return true;
     return false;
@@ -335,8 +350,15 @@ static bool has_code(const struct thread *t, u64 start, u64 end)
  * is that of the mapping there. */
 static void tell_range(struct thread *t, u64 start, u64 length, bool executable)
 {
-    if (executable || has_code(t, start, start + MAX(length, 1)))
+    if (executable || is_told(t, start, start + MAX(length, 1)))
         ask_range(t, REQ_memory_changed, start, start + length);
+}
+
+/* What the dynamic loader has relocated becomes read-only: jumps through it are then as good as direct ones. Others do the like again and again. */
+static bool seals(struct thread *t)
+{
+    u32 *n = &control(t)->n_sealed;
+    return t->regs[RDX] == PROT_READ_ && !failed(t) && load_relaxed(n) < CODE_RANGES && __atomic_fetch_add(n, 1, __ATOMIC_RELAXED) < CODE_RANGES;
 }
 
 static bool drops_contents(u64 advice)
@@ -364,7 +386,7 @@ static void tell_memory(struct thread *t, u64 nr)
         break;
     case __NR_mprotect:
     case __NR_pkey_mprotect:
-        tell_range(t, t->regs[RDI], t->regs[RSI], executable);
+        tell_range(t, t->regs[RDI], t->regs[RSI], executable || seals(t));
         break;
     case __NR_munmap:
         tell_range(t, t->regs[RDI], t->regs[RSI], false);
@@ -373,7 +395,7 @@ static void tell_memory(struct thread *t, u64 nr)
         tell_range(t, t->regs[RDI], t->regs[RSI], false);
         if (!failed(t))
             tell_range(t, t->result, t->regs[RDX],
-                       has_code(t, t->regs[RDI], t->regs[RDI] + t->regs[RSI]));
+                       is_told(t, t->regs[RDI], t->regs[RDI] + t->regs[RSI]));
         break;
     case __NR_madvise:
         if (drops_contents(t->regs[RDX]))

@@ -452,6 +452,14 @@ void on_state(struct thread *t)
     go_on(t);
 }
 
+/* Where nothing is recorded, the limit is the mask of the jump tables, which grow. Whoever closes the gate meanwhile has closed it. */
+static void follow_mask(struct thread *t)
+{
+    u64 was = load_relaxed(&t->limit);
+    if (!records(t) && was && was != t->jump_mask)
+        __atomic_compare_exchange_n(&t->limit, &was, t->jump_mask, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
 /* Find the unit of t->pc without the host; fill the jump tables' entry for next time. */
 static bool fill_entry(struct thread *t, bool is_return)
 {
@@ -464,7 +472,9 @@ static bool fill_entry(struct thread *t, bool is_return)
         return false;
     u64 *jump = (u64 *)(uintptr_t)(control(t)->jump + (is_return ? WIRE_JUMP_SIZE : 0) +
                                    (t->quiet ? WIRE_JUMP_PAIR : 0));
-    store_relaxed(&jump[t->pc & t->jump_mask], in_cache(t, door));
+    if (records(t) || t->pc & t->jump_mask) /* closed gates lead to the first one: it is the guest's */
+        store_relaxed(&jump[t->pc & t->jump_mask], in_cache(t, door));
+    follow_mask(t);
     t->resume = in_cache(t, entry);
     return true;
 }

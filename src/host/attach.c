@@ -389,6 +389,7 @@ static void enter_threads(struct process *p, struct stops *s)
     c->threads = c->blocks = (u32)s->v.n;
     c->sighand[0].users = (u32)s->v.n;
     c->attached = c->has_rseq = 1;
+    c->near = 0;
     for (size_t i = 0; i < s->v.n; i++) {
         struct stopped *x = &s->v.v[i];
         struct thread *t = process_thread(p, (u32)i);

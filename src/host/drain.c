@@ -8,13 +8,14 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SPIN_PAUSES = 6000, NAP_NS = 1000000, SLEEP_NS = 100000000 };
+enum { SPIN_YIELDS = 120, SPIN_PAUSES = 50, NAP_NS = 1000000, SLEEP_NS = 100000000 };
 
 /* -- Sinks ------------------------------------------------------------------------------------ */
 
@@ -212,16 +213,19 @@ static bool drain_one(struct drain *d)
     return true;
 }
 
-/* A drain that has just worked naps: to be woken for every buffer would cost the program more than it costs to fill one. When nothing
+/* A drain that has just worked waits a while for more, but not on a core that somebody needs, the program above all, which is to make it; then it naps: to be woken for every buffer would cost the program more than it costs to fill one. When nothing
  * has come for a while it sleeps, and the first buffer wakes it. */
 static void wait_for_buffers(struct process *p, u32 seen, bool has_worked)
 {
     struct control *c = p->control;
     struct timespec limit = {0, has_worked ? NAP_NS : SLEEP_NS};
-    for (int i = 0; has_worked && i < SPIN_PAUSES; i++) {
-        if (load_relaxed(&c->drain_bell) != seen)
-            return;
-        __builtin_ia32_pause();
+    for (int i = 0; has_worked && i < SPIN_YIELDS; i++) {
+        for (int k = 0; k < SPIN_PAUSES; k++) {
+            if (load_relaxed(&c->drain_bell) != seen)
+                return;
+            __builtin_ia32_pause();
+        }
+        sched_yield();
     }
     store_relaxed(&c->drain_wants, has_worked ? 3 : 1);
     __atomic_fetch_add(&c->drain_sleeps, 1, __ATOMIC_SEQ_CST);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -63,11 +64,25 @@ static int choose_addresses(struct process *p, struct err *e)
         if (clear_of_wire && is_free(maps, n, j, WIRE_JUMP_AREA))
             p->jump = j;
     }
+    p->near = exe > 0x100000000ull ? exe - 0x1000000 : p->base + WIRE_CACHE_OFF + 0x7fe00000;
     free(maps);
     if (!p->base || !p->jump)
         return err_set(
             e, "cannot enter the program: its address space has no room for the code cache");
     return 0;
+}
+
+/* Who wants addresses that are the same in every run gets those of a run without us. */
+static bool has_fixed_addresses(pid_t pid)
+{
+    char path[64], text[16] = "";
+    snprintf(path, sizeof path, "/proc/%d/personality", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
+        text[0] = 0;
+    if (fd >= 0)
+        close(fd);
+    return strtoul(text, NULL, 16) & ADDR_NO_RANDOMIZE;
 }
 
 /* -- The shared pages ------------------------------------------------------------------------- */
@@ -277,6 +292,8 @@ int inject(struct process *p, struct err *e)
         return -1;
     place_guest(p);
     fill_control(p);
+    if (!has_fixed_addresses(p->pid) && !p->run->stress.apart)
+        p->control->near = p->near;
     return 0;
 }
 
@@ -300,6 +317,7 @@ static void inherit_thread(struct process *p, const struct process *parent, u32 
     t->n_requests = t->n_gates = t->n_indirect_misses = t->n_return_misses = t->n_syscalls = t->n_rests = 0;
     p->control->blocks = block + 1;
     p->control->brk = parent->control->brk;
+    p->control->near = parent->control->near;
     p->control->has_rseq = parent->control->has_rseq;
     p->control->open = parent->control->open;
     p->control->by_marks = parent->control->by_marks;

@@ -116,27 +116,67 @@ static void note_module(struct process *p, const struct map *m)
     select_module(p, &x);
 }
 
-/* Let the guest know which mappings hold code: it tells us of changes there. */
-static void tell_guest(struct process *p)
+static void tell_range(struct process *p, u32 *n, u64 start, u64 end)
 {
-    struct control *c = p->control;
-    u32 n = 0;
-    for (size_t i = 0; i < p->n_maps; i++) {
-        if (p->maps[i].perms[2] != 'x' || is_ours(p, &p->maps[i]))
-            continue;
-        if (n < CODE_RANGES) {
-            c->code[n].start = p->maps[i].start;
-            c->code[n].end = p->maps[i].end;
-        }
-        n++;
+    if (*n < CODE_RANGES) {
+        p->control->code[*n].start = start;
+        p->control->code[*n].end = end;
     }
-    store_release(&c->n_code, n);
+    ++*n;
 }
 
-void modules_note(struct process *p)
+/* Let the guest know which mappings hold code or constants: it tells us of changes there. */
+static void tell_guest(struct process *p)
+{
+    u32 n = 0;
+    store_release(&p->control->n_told, CODE_RANGES + 1);
+    for (size_t i = 0; i < p->n_maps; i++)
+        if (p->maps[i].perms[2] == 'x' && !is_ours(p, &p->maps[i]))
+            tell_range(p, &n, p->maps[i].start, p->maps[i].end);
+    store_release(&p->control->n_code, n);
+    for (size_t i = 0; i < p->constants.n; i++)
+        tell_range(p, &n, p->constants.v[i].start, p->constants.v[i].end);
+    store_release(&p->control->n_told, n);
+}
+
+/* -- Constants -------------------------------------------------------------------------------- */
+
+static bool is_sealed(const struct process *p, u64 start, u64 end)
+{
+    const struct map *m = maps_find(p, start);
+    return m && end <= m->end && !strcmp(m->perms, "r--p");
+}
+
+/* What was made read-only is told from then on; what no longer is, is no constant. */
+static void constants_note(struct process *p, u64 start, u64 end)
+{
+    size_t kept = 0;
+    struct stretch now = {.start = start, .end = end};
+    for (size_t i = 0; i < p->constants.n; i++) {
+        struct stretch s = p->constants.v[i];
+        if (is_sealed(p, s.start, s.end) && (s.end <= start || end <= s.start))
+            p->constants.v[kept++] = s;
+    }
+    p->constants.n = kept;
+    if (start < end && is_sealed(p, start, end))
+        vec_push(&p->constants, now);
+}
+
+bool maps_constant(const struct process *p, u64 address, u64 *value)
+{
+    for (size_t i = 0; i < p->constants.n; i++) {
+        struct stretch s = p->constants.v[i];
+        if (address >= s.start && address + 8 <= s.end)
+            return pread(p->mem_fd, value, 8, (off_t)address) == 8;
+    }
+    return false;
+}
+
+void modules_note(struct process *p, u64 start, u64 end)
 {
     free(p->maps);
     p->n_maps = maps_read(p->pid, &p->maps);
+    constants_note(p, start, end);
     tell_guest(p);
     pthread_mutex_lock(&p->modules_lock);
     for (size_t i = 0; i < p->n_maps; i++)
@@ -204,5 +244,6 @@ void modules_fini(struct process *p)
     }
     vec_fini(&p->modules);
     vec_fini(&p->selected);
+    vec_fini(&p->constants);
     free(p->maps);
 }

@@ -89,7 +89,7 @@ void process_begin(struct process *p)
     vec_push(&p->sharers, ((struct sharer){p->seen, p->number}));
     begin_life(p);
     serve_begin(p);
-    modules_note(p);
+    modules_note(p, 0, 0);
 }
 
 void process_serve(struct process *p)

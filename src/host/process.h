@@ -182,6 +182,7 @@ struct process {
     struct control *control;
     u32 buffer_size, n_buffers; /* as we set them; the program could change its copy */
     u64 base, jump;             /* where the program maps them */
+    u64 near;                   /* below this, libraries are in reach of the cache */
     double lingers_until;       /* the process has ended, but a child of it may come yet; 0: no */
     struct guest_points guest;
     u64 call_returned; /* where in the guest a thread is that waits in a system call */
@@ -200,6 +201,7 @@ struct process {
     struct stretches selected; /* ascending; the serve thread's */
     struct map *maps; /* as of the last change of code; the serve thread's */
     size_t n_maps;
+    struct stretches constants; /* what was made read-only; the serve thread's */
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
     size_t modules_written; /* the drain's */
@@ -404,8 +406,11 @@ size_t maps_read(pid_t pid, struct map **out);
 enum code_kind maps_code_kind(const struct process *p, u64 address);
 /* The mapping at this address as noted last, or NULL. */
 const struct map *maps_find(const struct process *p, u64 address);
-/* Note the executable mappings that are new; by whichever thread sees the program change them. */
-void modules_note(struct process *p);
+/* The word at an address, if it is in memory that was made read-only, whose changes the guest tells. */
+bool maps_constant(const struct process *p, u64 address, u64 *value);
+/* Note the executable mappings that are new, and constants in start .. end - 1, which has changed; by whichever thread sees the program change
+ * them. */
+void modules_note(struct process *p, u64 start, u64 end);
 /* watching.c: watch the functions in them, if that was asked for. */
 void watching_note(struct process *p);
 /* Write those noted since the last call; by the drain, with the writer's lock held. */

@@ -4,6 +4,7 @@
 #include "host/process.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 
 /* How long to look for the next request before sleeping: a sleeping vCPU takes up to 50 us to wake.
  */
-enum { SPIN_PAUSES = 2000 };
+enum { SPIN_YIELDS = 40, SPIN_PAUSES = 50 };
 #define SETTLE_SECONDS 0.05
 
 /* -- The program'p code ----------------------------------------------------------------------- */
@@ -48,6 +49,17 @@ static enum code_kind kind(void *ctx, u64 pc)
     struct process *p = ctx;
     const struct code_page *c = &p->pages[(pc >> 12) % CODE_PAGES];
     return c->page == (pc >> 12) + 1 ? c->kind : maps_code_kind(p, pc);
+}
+
+static bool constant(void *ctx, u64 address, u64 *value)
+{
+    return maps_constant(ctx, address, value);
+}
+
+static bool word(void *ctx, u64 address, u64 *value)
+{
+    struct process *p = ctx;
+    return pread(p->mem_fd, value, 8, (off_t)address) == 8;
 }
 
 static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
@@ -174,7 +186,7 @@ static void change_memory(struct process *p, u64 start, u64 end)
     if (end == start)
         drop_mapping(p, start);
     forget_code(p);
-    modules_note(p);
+    modules_note(p, start, end);
     if (end == start)
         drop_mapping(p, start);
     else
@@ -214,7 +226,7 @@ static u64 answer(struct process *p, struct thread *t)
     u64 at = translate(p, what, arg, more, &why);
     if (!at) { /* mappings grow and become executable without a call that says so */
         forget_code(p);
-        modules_note(p);
+        modules_note(p, 0, 0);
         at = translate(p, what, arg, more, &why);
     }
     if (!at)
@@ -262,10 +274,13 @@ static void wait_for_bell(struct process *p, u32 seen)
 {
     struct control *c = p->control;
     struct timespec limit = {0, 100000000};
-    for (int i = 0; i < SPIN_PAUSES; i++) {
-        if (load_relaxed(&c->bell) != seen)
-            return;
-        __builtin_ia32_pause();
+    for (int i = 0; i < SPIN_YIELDS; i++) {
+        for (int k = 0; k < SPIN_PAUSES; k++) {
+            if (load_relaxed(&c->bell) != seen)
+                return;
+            __builtin_ia32_pause();
+        }
+        sched_yield();
     }
     __atomic_store_n(&c->host_sleeps, 1, __ATOMIC_SEQ_CST);
     if (load_acquire(&c->bell) == seen && !load_acquire(&p->stopping))
@@ -287,6 +302,8 @@ void serve_begin(struct process *p)
         .fetch = fetch,
         .ctx = p,
         .kind = kind,
+        .constant = p->run->stress.apart ? NULL : constant,
+        .word = word,
         .begin = begin,
         .dropped = epoch_dropped,
         .settle = epoch_settle,
@@ -340,7 +357,7 @@ void *serve_main(void *process)
     budget_yield(p, true);
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->bell);
-        if (serve_once(p) || translate_ahead(p->translator) || heat_translate(p) || settle(p))
+        if (serve_once(p) || translate_ahead(p->translator) || heat_translate(p) || translate_bound(p->translator) || settle(p))
             continue;
         wait_for_bell(p, seen);
     }

@@ -77,29 +77,30 @@ static u64 emit_stale_stub(struct builder *b, u64 entry)
 }
 
 /* Where there is no pointer, the gate is closed when the limit is 0. */
-static void emit_gate_test(struct builder *b, u64 stub)
+static void emit_gate_test(struct builder *b, struct emit *e, u64 stub)
 {
     if (exit_has_pointer(b)) {
-        emit_gate_compare(b->e);
-        emit_jcc(b->e, CC_A, stub);
+        emit_gate_compare(e);
+        emit_jcc(e, CC_A, stub);
         return;
     }
     const u8 cmp[] = {0x65, 0x83, 0x3c, 0x25}; /* cmp dword gs:[T_LIMIT], 0 */
-    emit_bytes(b->e, cmp, sizeof cmp);
-    emit_32(b->e, T_LIMIT);
-    emit_8(b->e, 0);
-    emit_jcc(b->e, CC_E, stub);
+    emit_bytes(e, cmp, sizeof cmp);
+    emit_32(e, T_LIMIT);
+    emit_8(e, 0);
+    emit_jcc(e, CC_E, stub);
 }
 
-static void emit_gate(struct builder *b, u64 entry, bool flags_are_live)
+/* Returns where its branch has the way to the stub. */
+static u8 *emit_gate(struct builder *b, struct emit *e, u64 stub, bool flags_are_live)
 {
-    u64 stub = emit_gate_stub(b, entry, flags_are_live);
     if (flags_are_live)
-        body_save_flags(b->e);
-    emit_gate_test(b, stub);
+        body_save_flags(e);
+    emit_gate_test(b, e, stub);
+    u8 *field = e->p - 4;
     if (flags_are_live)
-        body_restore_flags(b->e);
-    body_note_inner(b);
+        body_restore_flags(e);
+    return field;
 }
 
 /* A unit's first instruction can be replaced by a jump at once, whoever is about to run it: see link_head. */
@@ -247,7 +248,7 @@ static bool emit_one(struct builder *b, u32 i)
     case INSN_CALL_IND:
         return branch_call(b, i);
     case INSN_JMP_IND:
-        return branch_jmp(b, i);
+        return last ? branch_jmp(b, i) : linkage_emit(b, i);
     case INSN_RET:
         return branch_ret(b, i);
     case INSN_SYSCALL:
@@ -321,6 +322,44 @@ static bool fits(const struct builder *b, u32 i)
     return b->n_slots + path_slots(b, &b->insn[i]) + watch_slots(watch_at(b, i)) <= UNIT_SLOTS && b->n_exits + 3 <= UNIT_EXITS;
 }
 
+/* Whoever runs on into the unit has passed a gate. The others come here. */
+static u64 emit_head_aside(struct builder *b, bool flags_are_live)
+{
+    struct emit *c = &b->t->cold;
+    align_head(c);
+    u64 entry = emit_here(c);
+    u8 *field = emit_gate(b, c, entry, flags_are_live);
+    u64 behind = emit_here(c) - (u64)(c->p - (field + 4));
+    emit_jmp(c, emit_here(b->e));
+    s32 over = (s32)(emit_gate_stub(b, entry, flags_are_live) - behind);
+    if (!c->full)
+        memcpy(field, &over, sizeof over);
+    body_note_inner(b);
+    return entry;
+}
+
+/* The gate, and in volatile code the check before it; the entry. */
+static u32 emit_head(struct builder *b, bool flags_are_live)
+{
+    if (!b->is_volatile && !b->aside)
+        align_head(b->e);
+    u64 entry = emit_here(b->e);
+    mark(b, 0, MARK_HEAD);
+    if (b->is_volatile) {
+        mark(b, 0, MARK_CHECK);
+        volatile_check(b, emit_stale_stub(b, entry));
+        mark(b, 0, MARK_HEAD);
+    }
+    if (b->aside && !b->is_volatile) {
+        entry = emit_head_aside(b, flags_are_live);
+    } else {
+        emit_gate(b, b->e, emit_gate_stub(b, entry, flags_are_live), flags_are_live);
+        body_note_inner(b);
+    }
+    b->inner = cache_offset(b->t, b->is_volatile ? entry : emit_here(b->e));
+    return cache_offset(b->t, entry);
+}
+
 bool body_emit(struct builder *b, u32 *entry)
 {
     values_enter(&b->values);
@@ -333,18 +372,8 @@ bool body_emit(struct builder *b, u32 *entry)
     b->pointer = R11;
     b->r11_in = REG_NONE;
     b->call.field = NULL;
-    if (!b->is_volatile)
-        align_head(b->e);
-    *entry = cache_offset(b->t, emit_here(b->e));
     b->is_line = is_line(b);
-    mark(b, 0, MARK_HEAD);
-    if (b->is_volatile) {
-        mark(b, 0, MARK_CHECK);
-        volatile_check(b, emit_stale_stub(b, emit_here(b->e)));
-        mark(b, 0, MARK_HEAD);
-    }
-    emit_gate(b, b->t->cache + *entry, flags_live_in(b) != 0);
-    b->inner = b->is_volatile ? *entry : cache_offset(b->t, emit_here(b->e));
+    *entry = emit_head(b, flags_live_in(b) != 0);
     version_head(b);
     if (version_is_crossing(b))
         return true;

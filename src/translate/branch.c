@@ -17,9 +17,9 @@ static void emit_table_index(struct translator *t, struct emit *e)
 {
     if (t->has_bmi2) {
         const u8 pext[] = {0x65, 0xc4, 0x62, 0xaa,
-                           0xf5, 0x14, 0x25}; /* pext r10, r10, gs:[T_JUMP_MASK] */
+                           0xf5, 0x14, 0x25}; /* pext r10, r10, gs:[mask] */
         emit_bytes(e, pext, sizeof pext);
-        emit_32(e, T_JUMP_MASK);
+        emit_32(e, t->masks_gate ? T_LIMIT : T_JUMP_MASK);
     } else {
         const u8 movzx[] = {0x45, 0x0f, 0xb7, 0xd2}; /* movzx r10d, r10w */
         emit_bytes(e, movzx, sizeof movzx);
@@ -44,6 +44,11 @@ static void emit_table_jmp(struct translator *t, struct emit *e, bool quiet)
     emit_table_load(t, e, jump_table(t, quiet));
     const u8 jmp[] = {0x41, 0xff, 0xe2}; /* jmp r10 */
     emit_bytes(e, jmp, sizeof jmp);
+}
+
+void branch_table_jmp(struct builder *b, struct emit *e)
+{
+    emit_table_jmp(b->t, e, b->quiet);
 }
 
 /* Where loop is quick, a target that is right takes no branch: taken ones cost the processor its memory of others. The way out is hidden

@@ -79,6 +79,13 @@ bool hot_path(struct builder *b, const u32 *exits, u32 n)
     return b->n_insns > x[exits[0]].insns;
 }
 
+/* A jump through a word: does that lead where the path goes? */
+static bool goes_that_way(struct builder *b, u32 i)
+{
+    u64 target;
+    return linkage_goes_on(b->t, &b->insn[i], &target) && target == path_way_on(b, i);
+}
+
 void hot_trim(struct builder *b)
 {
     u32 call[FRAME_LIMIT], open = 0;
@@ -86,8 +93,8 @@ void hot_trim(struct builder *b)
         const struct insn *in = &b->insn[i];
         if (i + 1 == b->n_insns && !b->falls_off)
             break;
-        bool indirect =
-            in->class == INSN_JMP_IND || in->class == INSN_CALL_IND || in->class == INSN_RET;
+        bool indirect = in->class == INSN_CALL_IND || in->class == INSN_RET ||
+                        (in->class == INSN_JMP_IND && !goes_that_way(b, i));
         if (indirect && i == 0) { /* left before it, it would come back to itself */
             end_at(b, i);
             return;
@@ -295,7 +302,9 @@ bool hot_branch(struct builder *b, u32 i)
     case INSN_RET:
         return leave(b, i);
     default:
-        if (!check_target(b, i))
+        if (goes_that_way(b, i))
+            return linkage_emit(b, i);
+        if (i == 0 || !check_target(b, i)) /* the word has changed since the path was trimmed */
             return false;
         values_step(&b->values, &b->insn[i]);
         return true;

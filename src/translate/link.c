@@ -36,12 +36,15 @@ static void patch(struct translator *t, struct link *l, u32 to)
  * direct branch may enter a unit behind its gate only if
  * - the unit is a line, which arrives at a gate by itself, at a door or a landing; or
  * - it leads forward, within one block of GATE_BLOCK bytes, out of a unit that itself only went
- *   forward: then the way ends with the block. */
+ *   forward: then the way ends with the block.
+ * Where indirect branches lead to the guest while the gates are closed, so may landings and calls that lead forward. */
 static bool may_skip_gate(const struct translator *t, u32 exit, const struct place *to)
 {
     const struct unit_exit *x = &t->table.exits.v[exit];
     const struct unit *u = &t->table.units.v[x->unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
+    if (t->masks_gate && (x->kind == EXIT_LANDING || (x->is_call && x->target > u->pc)))
+        return true;
     if (x->kind != EXIT_DIRECT || t->config.all_gates)
         return false;
     if (to->is_line)
@@ -226,6 +229,8 @@ void publish(struct translator *t, struct place *p)
         store_relaxed(&x->landing, p->landing);
         store_release(&x->pc, p->pc);
     }
+    if (t->masks_gate && !(p->pc & t->jump_mask)) /* closed gates lead there */
+        return;
     if (p->door)
         store_release(jump_entry(t, p->pc, BY_JUMP), t->cache + p->door);
     if (p->landing)

@@ -43,27 +43,36 @@ bool path_take(struct builder *b, u64 pc)
     return in != NULL;
 }
 
+void path_look_page(struct translator *t, u64 page)
+{
+    if (!t->looked.n || t->looked.v[t->looked.n - 1] != page)
+        vec_push(&t->looked, page);
+}
+
 /* Decode what is not part of the unit: it will depend on these bytes all the same. Volatile code is
  * not looked at: it may be something else when the program comes there. */
-static const struct insn *look_at(struct translator *t, u64 pc)
+const struct insn *path_look(struct translator *t, u64 pc)
 {
-    size_t n = t->looked.n;
     const struct insn *in = volatile_at(t, pc) ? NULL : path_decode(t, pc);
     if (in && volatile_insn(t, in))
         in = NULL;
-    u64 last = (pc + (in ? in->len : 1) - 1) >> 12;
-    if (!n || t->looked.v[n - 1] != pc >> 12)
-        vec_push(&t->looked, pc >> 12);
-    if (last != pc >> 12)
-        vec_push(&t->looked, last);
+    path_look_page(t, pc >> 12);
+    path_look_page(t, (pc + (in ? in->len : 1) - 1) >> 12);
     return in;
 }
 
-/* The most slots an instruction can need: two registers, or the vectors of the special forms. */
+/* The most slots an instruction can need: two registers, twice if they make too many terms; and the masks and indices of the special
+ * forms. */
 u32 path_slots(const struct builder *b, const struct insn *in)
 {
-    bool special = in->is_rep || in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-    return (special ? 20 : 4) + copies_slots(b, in);
+    u32 special = in->is_rep ? 16 : 0;
+    if (!exit_tells_memory(b))
+        return 0;
+    if (in->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+        for (u32 k = 0; k < in->z.operand_count; k++)
+            if (in->op[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
+                special = in->op[k].mem.type == ZYDIS_MEMOP_TYPE_VSIB ? 16 : 4;
+    return 4 + special + copies_slots(b, in);
 }
 
 static bool in_path(const struct builder *b, u64 pc)
@@ -104,6 +113,15 @@ static enum step path_step(struct builder *b, const struct insn *in, u32 blocks,
     case INSN_JMP:
         b->next = in->target;
         return STEP_ON;
+    case INSN_JMP_IND:
+        switch (linkage_of(b->t, in, &b->next)) {
+        case LINKAGE_none:
+            return STEP_LAST;
+        case LINKAGE_unbound:
+            return first ? STEP_LAST : STEP_STOP_BEFORE;
+        default:
+            return STEP_ON;
+        }
     case INSN_JCC:
         return in->target <= in->pc || blocks >= limit_blocks ? STEP_LAST : STEP_ON;
     case INSN_REFUSED:
@@ -177,9 +195,10 @@ bool path_form(struct builder *b)
 bool path_is_trampoline(struct translator *t, u64 pc)
 {
     const struct insn *in;
-    for (int i = 0; i < 2 && (in = look_at(t, pc)); i++, pc += in->len) {
+    for (int i = 0; i < 2 && (in = path_look(t, pc)); i++, pc += in->len) {
+        u64 target;
         if (in->class == INSN_JMP_IND)
-            return true;
+            return !linkage_goes_on(t, in, &target);
         if (in->z.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
             return false;
     }
@@ -193,8 +212,9 @@ bool path_is_trampoline(struct translator *t, u64 pc)
 static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
 {
     u32 live = 0;
+    u64 target;
     for (int i = 0; i < LOOK_INSNS && undecided; i++) {
-        const struct insn *in = look_at(t, pc);
+        const struct insn *in = path_look(t, pc);
         if (!in)
             break;
         live |= undecided & in->reads;
@@ -209,6 +229,16 @@ static u32 look(struct translator *t, u64 pc, u32 undecided, int depth)
         case INSN_CALL:
             pc = in->target;
             continue;
+        case INSN_JMP_IND:
+            switch (linkage_of(t, in, &target)) {
+            case LINKAGE_none:
+                return live | undecided;
+            case LINKAGE_constant:
+                pc = target;
+                continue;
+            default:
+                return live;
+            }
         case INSN_JCC:
             if (depth == 0)
                 return live | undecided;
@@ -230,6 +260,7 @@ u32 flags_live_at(struct translator *t, u64 pc, u32 mask)
 u32 flags_live_in(struct builder *b)
 {
     u32 live = 0, undecided = LIVE_FLAGS;
+    u64 target;
     for (u32 i = 0; i < b->n_insns && undecided; i++) {
         const struct insn *in = &b->insn[i];
         live |= undecided & in->reads;
@@ -239,8 +270,11 @@ u32 flags_live_in(struct builder *b)
             live |= flags_live_at(b->t, path_way_on(b, i) == fall ? in->target : fall, undecided);
             undecided &= ~live;
         }
+        enum linkage l = in->class == INSN_JMP_IND ? linkage_of(b->t, in, &target) : LINKAGE_none;
+        if (l == LINKAGE_bound || l == LINKAGE_unbound)
+            return live;
         if (i + 1 < b->n_insns &&
-            (in->class == INSN_RET || in->class == INSN_JMP_IND || in->class == INSN_CALL_IND))
+            (in->class == INSN_RET || (in->class == INSN_JMP_IND && l == LINKAGE_none) || in->class == INSN_CALL_IND))
             return live | undecided; /* it may go elsewhere */
     }
     if (!undecided)

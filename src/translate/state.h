@@ -25,6 +25,7 @@ struct link {
 /* What a unit may hold at most; and how many instructions one that is not hot does. */
 enum { UNIT_INSNS = HOT_INSNS, UNIT_EXITS = 64, UNIT_SLOTS = 120, UNIT_REFS = 512 };
 enum { COLD_INSNS = 64, VOLATILE_INSNS = 24 };
+enum { ADDRESS_BITS = 56 }; /* no program has code beyond */
 
 /* A real call whose target is still to be emitted. */
 struct call_site {
@@ -111,6 +112,7 @@ struct builder {
     u8 r11_in; /* the register that holds the program's r11 during the current instruction, if that is not r11 itself */
     struct emit *e;
     u32 inner;             /* cache offset behind the gate */
+    bool aside;            /* who runs on into it needs no gate: that is out of line */
     bool is_line;          /* see body.c */
     struct call_site call; /* of a unit that ends in a call; field is NULL if it does not */
     u32 adjacent;          /* exit + 1 that runs on into the code emitted next, 0 if none */
@@ -152,6 +154,12 @@ struct decoded {
 };
 enum { DECODED = 1024 };
 
+/* An entry of a procedure linkage table that the program has had bound, or is about to. */
+struct binding {
+    u64 pc, address, word; /* the entry; where its word is, and what that was */
+    u32 tries;             /* how often nothing else was there */
+};
+
 struct translator {
     struct translate_config config;
     struct decoded *decoded;
@@ -166,6 +174,7 @@ struct translator {
     struct places places;
     struct pages pages; /* which units depend on which pages of the program */
     VEC(struct watched) watched; /* ascending; see watch.c */
+    VEC(struct binding) bindings;
     VEC(u64) looked;    /* pages that decided how the unit in the making is translated */
     VEC(struct gone) gone;
     u64 jump_mask;    /* which bits of a target index the jump tables; grows */
@@ -178,6 +187,7 @@ struct translator {
     u32 ahead_budget; /* how many more to translate before the next request */
     struct translate_stats stats;
     bool has_bmi2, has_avx512bw, has_quick_loop;
+    bool masks_gate; /* where the limit is closed, all indirect branches lead to the guest: it is their mask */
     bool is_full;           /* nothing more can be translated, ever */
     struct builder builder; /* the unit in the making */
     struct chained {
@@ -206,12 +216,33 @@ u32 flags_live_in(struct builder *b);
 
 /* The most slots that an instruction can need. */
 u32 path_slots(const struct builder *b, const struct insn *in);
+/* The instruction at pc, which is not part of the unit, but decides what it is: it will depend on these bytes. NULL if it may change at any
+ * moment. */
+const struct insn *path_look(struct translator *t, u64 pc);
+void path_look_page(struct translator *t, u64 page);
 /* The instruction at pc as it is now, until the next call; NULL if there is none. */
 const struct insn *path_decode(struct translator *t, u64 pc);
 /* Make it the next of the path; false if there is none. */
 bool path_take(struct builder *b, u64 pc);
 /* The pc after instruction i, in path order. */
 u64 path_way_on(const struct builder *b, u32 i);
+
+/* linkage.c: what is known of where a jump through a word leads. */
+enum linkage {
+    LINKAGE_none,
+    LINKAGE_constant, /* there, and nobody can change that without our being told */
+    LINKAGE_bound,    /* there now */
+    LINKAGE_unbound,  /* to whoever finds out */
+};
+enum linkage linkage_of(struct translator *t, const struct insn *in, u64 *target);
+/* Is it a constant, or bound? */
+bool linkage_goes_on(struct translator *t, const struct insn *in, u64 *target);
+/* Such a jump, instruction i, in the middle of a path. */
+bool linkage_emit(struct builder *b, u32 i);
+/* The program has come to pc by an indirect jump: is it on the way to have an entry bound? */
+void linkage_arrive(struct translator *t, u64 pc);
+/* The next entry that has been bound since, as its pc; 0 if there is none. */
+u64 linkage_next(struct translator *t);
 
 /* hot.c: the path that was taken through these exits, one after the other, as far as it can be one unit; false if that is
  * no longer than the first of them. */
@@ -341,6 +372,8 @@ void mark_again(struct builder *b, u8 n_loans);
 /* r10 := where an indirect jump or call goes; the program's r10 is in the thread block. */
 bool branch_load_target(struct builder *b, u32 i);
 bool branch_jmp(struct builder *b, u32 i);
+/* Go to the unit of what is in r10 and in the thread block. */
+void branch_table_jmp(struct builder *b, struct emit *e);
 bool branch_ret(struct builder *b, u32 i);
 bool branch_call(struct builder *b, u32 i);
 /* The way to the callee of a call, behind the chain that the call is in. */

@@ -13,8 +13,6 @@
 enum { UNIT_ROOM = 32768, EXTRA_ROOM = 4096 };
 /* How many units may be translated ahead of one request. Measured with bench/speed. */
 enum { AHEAD_BUDGET = 64 };
-/* No program has code beyond. */
-enum { ADDRESS_BITS = 56 };
 /* Room for the unit table, in elements: address space only, until it is used. */
 enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29 };
 
@@ -89,6 +87,7 @@ struct translator *translator_new(const struct translate_config *config)
     t->decoded = reserve(DECODED * sizeof *t->decoded);
     t->age = 1;
     detect_features(t);
+    t->masks_gate = t->has_bmi2 && t->config.events == EVENTS_none && !t->config.selection && !t->config.all_gates;
     jump_begin(t);
     return t;
 }
@@ -108,6 +107,7 @@ void translator_free(struct translator *t)
     pages_fini(&t->pages);
     vec_fini(&t->watched);
     vec_fini(&t->looked);
+    vec_fini(&t->bindings);
     vec_fini(&t->gone);
     free(t);
 }
@@ -306,7 +306,7 @@ static bool number_and_emit(struct builder *b, u32 *entry, u32 *number)
 }
 
 /* Translate one unit at the end of the hot part; false with a sentence. */
-static bool translate_one(struct translator *t, u64 key, u32 chain, struct err *e)
+static bool translate_one(struct translator *t, u64 key, u32 chain, bool aside, struct err *e)
 {
     struct builder *b = &t->builder;
     u32 entry, number;
@@ -318,6 +318,7 @@ static bool translate_one(struct translator *t, u64 key, u32 chain, struct err *
     b->quiet = key & PC_QUIET;
     b->is_hot = false;
     b->chain = chain;
+    b->aside = aside && t->masks_gate;
     b->careful = places_get(&t->places, key)->careful;
     b->e = &t->hot;
     version_begin(b);
@@ -341,7 +342,7 @@ static bool translate_unit(struct translator *t, u64 key, enum arrival by, struc
         emit_8(&t->hot, 0xcc);
     /* A unit first reached by an indirect branch will be again: its door runs on into it. */
     u32 door = by == BY_LINK ? 0 : branch_door(t, &t->hot, key & ~PC_QUIET, by);
-    if (!translate_one(t, key, CHAIN_LIMIT, e)) {
+    if (!translate_one(t, key, CHAIN_LIMIT, door != 0, e)) {
         t->hot = before;
         return false;
     }
@@ -356,7 +357,7 @@ static bool translate_unit(struct translator *t, u64 key, enum arrival by, struc
         struct err ignored;
         u32 exit = t->builder.exit0 + t->builder.adjacent - 1;
         u64 next = link_key(t, exit);
-        if (translate_one(t, next, chain - 1, &ignored)) {
+        if (translate_one(t, next, chain - 1, t->table.exits.v[exit].kind == EXIT_LANDING, &ignored)) {
             places_get(&t->places, next)->before = exit + 1;
             continue;
         }
@@ -402,6 +403,7 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     b->pc = t->table.units.v[t->table.exits.v[exits[0]].unit].pc;
     b->quiet = false;
     b->is_hot = true;
+    b->aside = false;
     b->chain = 0;
     b->careful = false;
     b->e = &t->hot;
@@ -436,7 +438,7 @@ static bool settle(struct translator *t, u64 key)
     t->looked.n = 0;
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
-    if (!translate_one(t, key, 0, &ignored)) {
+    if (!translate_one(t, key, 0, false, &ignored)) {
         t->hot = before;
         return false;
     }
@@ -448,6 +450,17 @@ static bool settle(struct translator *t, u64 key)
     unpublish_end(t);
     t->stats.settled++;
     return true;
+}
+
+bool translate_bound(struct translator *t)
+{
+    u64 pc;
+    while (t->bindings.n && has_room(t, 2 * UNIT_ROOM) && (pc = linkage_next(t))) {
+        const struct place *p = places_find(&t->places, pc);
+        if (p && p->unit && settle(t, pc))
+            return true;
+    }
+    return false;
 }
 
 bool translate_settle(struct translator *t, bool again)
@@ -473,7 +486,7 @@ static void make_door(struct translator *t, u64 key, enum arrival by)
     if (!*door) {
         t->looked.n = 0;
         *door = branch_door(t, &t->cold, key & ~PC_QUIET, by);
-        emit_jmp(&t->cold, t->cache + p->entry);
+        emit_jmp(&t->cold, t->cache + (t->masks_gate ? p->inner : p->entry));
         drop_note(t, key);
         t->stats.doors++;
     }
@@ -498,6 +511,8 @@ struct cache_pc translate_pc(struct translator *t, struct app_pc pc, enum arriva
         t->ahead_budget = AHEAD_BUDGET;
         if (!translate_unit(t, pc.v, by, e))
             return none;
+        if (by == BY_JUMP)
+            linkage_arrive(t, pc.v);
     }
     if (by != BY_LINK)
         make_door(t, pc.v, by);

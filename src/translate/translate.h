@@ -39,6 +39,10 @@ struct translate_config {
     void *ctx;
     /* Which kind of code is at pc; NULL if all of it is stable. */
     enum code_kind (*kind)(void *ctx, u64 pc);
+    /* The word at an address, if nobody can change it without our being told; NULL if there are none. */
+    bool (*constant)(void *ctx, u64 address, u64 *value);
+    /* The word at an address as it is now; false if there is none. */
+    bool (*word)(void *ctx, u64 address, u64 *value);
     /* A translation begins: volatile code must be read anew. NULL if there is none. */
     void (*begin)(void *ctx);
     /* What the threads of the program must know; all NULL if there are none.
@@ -141,6 +145,8 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n);
 /* Make one quiet unit anew whose code has become familiar, so that it no longer looks whether it has; false if there is none among those not yet
  * looked at. `again`: look at all. */
 bool translate_settle(struct translator *t, bool again);
+/* Make one unit anew whose jump has been bound since it was made; false if there is none. */
+bool translate_bound(struct translator *t);
 
 /* Which bits of a target index the jump tables; the threads' own grow with it. */
 u64 translator_jump_mask(const struct translator *t);

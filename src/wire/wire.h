@@ -274,12 +274,15 @@ struct control {
     u64 stepped;   /* instructions that ran natively */
     u64 jump;      /* where the jump tables are mapped in the program */
     u64 epoch;     /* raised when units are dropped; odd while all of them are. See epoch.c */
+    u64 near;      /* the next library goes below this, where the cache reaches its data; 0: where the kernel puts it */
     u64 brk;       /* the program's break, as of the last call that asked for it */
     u64 published; /* buffers pushed into the ring so far */
     u64 returned;  /* buffers given back so far */
     u64 lost_buffers, lost_bytes; /* dropped */
     u64 n_waits;                  /* how often a thread had to wait for the window */
-    u32 n_code; /* mappings with code: changes of these are told; above the limit, all are */
+    u32 n_code;   /* mappings with code; there may be more than there is room for */
+    u32 n_told;   /* these and constants behind them: changes of these are told; above the limit, all are */
+    u32 n_sealed; /* how often memory was made read-only, and told */
     struct {
         u64 start, end;
     } code[CODE_RANGES];

@@ -136,7 +136,7 @@ def formats_agree_with_info_and_the_file(room):
 @case
 def formats_do_not_depend_on_how_units_are_cut(room):
     told = []
-    for stress in ("", "single", "blocks", "tinybuf"):
+    for stress in ("", "single", "blocks", "tinybuf", "hot,tinybuf"):
         room.passes("record", "-o", "x.gait", "--", "/bin/true", prefix=["setarch", "-R"],
                     env={"PATH": os.environ["PATH"], "GAIT_STRESS": stress})
         said, sizes = formats(room, "x.gait")

@@ -20,11 +20,12 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$root/build/programs
 gait=$root/build/gait
 
-# The settings: words for GAIT_STRESS. Those that src/host/stress.def does not have (yet) are left out, and that is said.
-small=${SETTINGS:-plain tinybuf hot,tinybuf single,strict leave flip,hot}
+# The settings: words for GAIT_STRESS; `none` is --events=none, where other code is emitted and gates are others. Those that src/host/stress.def does not have (yet) are left out, and that is said.
+small=${SETTINGS:-plain none tinybuf hot,tinybuf single,strict leave flip,hot}
 all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar older tinycache flush
     tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf flip flip,hot,tinybuf
-    flip,tinycache flip,single,strict flip,slow}
+    flip,tinycache flip,single,strict flip,slow
+    none none,nolink none,noahead none,slow none,older none,tinycache none,flush none,single,strict none,leave}
 
 mode=small
 case ${1:-} in
@@ -40,7 +41,7 @@ line_of() {
 known_settings() {
     for knobs in $([ "$mode" = all ] && echo "$all" || echo "$small"); do
         for word in $(echo "$knobs" | tr , ' '); do
-            [ "$word" = plain ] || grep -q "^STRESS($word," "$root/src/host/stress.def" || continue 2
+            [ "$word" = plain ] || [ "$word" = none ] || grep -q "^STRESS($word," "$root/src/host/stress.def" || continue 2
         done
         echo "$knobs"
     done
@@ -64,11 +65,13 @@ run_natively() {
 
 # Run the program in one setting; say what is wrong.
 try() {
-    at=$work/$name.$1
-    # shellcheck disable=SC2086
+    at=$work/$name.$1 stress=${1#plain} options="-o $work/$name.$1.gait"
+    case $1 in
+    none | none,*) stress=${1#none} options=--events=none ;;
+    esac
     # What was decoded while recording must be what the file decodes to.
-    stress=${1#plain}
-    GAIT_STRESS=digest${stress:+,$stress} timeout -k 5 $limit "$gait" record -o "$at.gait" -- "$work/$name" $arguments \
+    # shellcheck disable=SC2086
+    GAIT_STRESS=digest${stress:+,${stress#,}} timeout -k 5 $limit "$gait" record $options -- "$work/$name" $arguments \
         </dev/null >"$at.out" 2>"$at.err"
     status=$?
     [ $status -ne 124 ] || { echo "still runs after $limit s"; return 1; }
@@ -76,23 +79,23 @@ try() {
     cmp -s "$work/$name.native" "$at.out" ||
         { echo "prints something else: $(diff "$work/$name.native" "$at.out" | sed -n 2p)"; return 1; }
     said=$(sed -n '/untraced/p' "$at.err" | head -n 1)
-    [ -z "$said" ] || [ -n "$untraced" ] || [ "$1" = leave ] || { echo "$said"; return 1; }
-    "$gait" verify "$at.gait" >"$at.verify" 2>&1 || { echo "verify: $(tail -n 1 "$at.verify")"; return 1; }
+    [ -z "$said" ] || [ -n "$untraced" ] || [ "${1#none,}" = leave ] || { echo "$said"; return 1; }
+    [ "$options" = --events=none ] || "$gait" verify "$at.gait" >"$at.verify" 2>&1 || { echo "verify: $(tail -n 1 "$at.verify")"; return 1; }
     rm -f "$at.gait" "$at.out" "$at.err" "$at.verify"
 }
 
 # Run the program in the given settings; the result lines begin with "ok" or "not ok".
 try_all() {
     for knobs in "$@"; do
-        why_not=$(line_of "not with $knobs")
+        why_not=$(line_of "not with ${knobs#none,}")
         if [ -n "$why_not" ]; then
             echo "skip $name $knobs: $why_not"
         elif why=$(try "$knobs"); then
             echo "ok $name $knobs"
         else
             find "$work" -name "$name.$knobs.gait" -size +200M -delete # the command below makes it again
-            echo "not ok $name with GAIT_STRESS=${knobs#plain}: $why"
-            echo "  again with: GAIT_STRESS=${knobs#plain} build/gait record -o t.gait -- build/programs/$name $arguments"
+            echo "not ok $name with $knobs: $why"
+            echo "  again with: SETTINGS=$knobs tests/programs/run.sh $mode $name"
         fi
     done
 }

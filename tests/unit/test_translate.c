@@ -1677,14 +1677,16 @@ static void every_way_out_of_a_unit_leaves_one_whole_record(void)
  * A thread that records may not go on for ever without passing a gate, or its records run out of the buffer. Three rules
  * are enough, whatever the program does: direct branches alone make no circle without a gate; what was returned to passes a
  * gate before it leaves indirectly, by a return (the way out of a deep recursion) or otherwise; what was jumped to or
- * called passes one before it jumps or calls indirectly. */
+ * called passes one before it jumps or calls indirectly. Where nothing is recorded the way of an indirect branch is a gate
+ * itself: its index is masked with the limit. */
 
 enum { VISITED = 1, OPEN_NOW = 2, TO_JUMP = 4, TO_RETURN = 8 };
 
 static bool is_gate(const struct piece *p)
 {
     const ZydisDecodedOperand *m = memory_of(p);
-    return p->z.mnemonic == ZYDIS_MNEMONIC_CMP && m && m->mem.segment == ZYDIS_REGISTER_GS && m->mem.disp.value == T_LIMIT;
+    return (p->z.mnemonic == ZYDIS_MNEMONIC_CMP || p->z.mnemonic == ZYDIS_MNEMONIC_PEXT) && m && m->mem.segment == ZYDIS_REGISTER_GS &&
+           m->mem.disp.value == T_LIMIT;
 }
 
 /* Which indirect departures can be reached from here without a gate. */
@@ -1756,12 +1758,12 @@ static void nothing_goes_round_without_passing_a_gate(void)
         {"a jump back", code_reads_flags, code_reads_flags_end},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        for (int k = 0; k < 8; k++) {
+        for (int k = 0; k < 12; k++) {
             struct bench b;
             struct view v;
+            const enum events_level level[] = {EVENTS_control, EVENTS_memory, EVENTS_none};
             bench_open(&b, cases[i].code, (size_t)(cases[i].end - cases[i].code), NEAR,
-                       (struct translate_config){.events = k & 1 ? EVENTS_memory : EVENTS_control, .strict = k & 2,
-                                                 .no_ahead = k & 4});
+                       (struct translate_config){.events = level[k / 4], .strict = k & 1, .no_ahead = k & 2});
             struct piece p;
             for (u64 pc = NEAR; decode_bytes(b.code + (pc - NEAR), b.size - (pc - NEAR), &p); pc += p.z.length)
                 for (enum arrival by = BY_LINK; by <= BY_RETURN; by++) {
