@@ -177,7 +177,7 @@ $(B)/kernels/%: bench/kernels/%.c $(wildcard bench/kernels/*.h)
 	$(CC) -O2 -g -std=gnu11 $(WARN) -o $@ $< -lm
 kernels: $(KERNELS)
 
-$(B)/bench/column $(B)/bench/store: $(B)/bench/%: bench/%.c $(OBJ)
+$(B)/bench/column $(B)/bench/store $(B)/bench/translate: $(B)/bench/%: bench/%.c $(OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(HOST) $(CFLAGS) -o $@ $< $(filter-out $(B)/obj/cmd/%,$(OBJ)) $(LIBS)
 

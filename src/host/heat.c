@@ -6,11 +6,11 @@
  * began. What the path covers is
  * taken out, and the next head is looked for. The translator makes one unit of each path; the next buffer shows what is left. */
 #include "host/process.h"
+#include "base/vast.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,14 +42,6 @@ struct heat {
     u32 n_paths; /* atomic to look at */
 };
 
-static void *reserve(size_t size)
-{
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    check(p != MAP_FAILED);
-    return p;
-}
-
 struct heat *heat_new(void)
 {
     struct heat *h = calloc(1, sizeof *h);
@@ -57,8 +49,8 @@ struct heat *heat_new(void)
     pthread_mutex_init(&h->lock, NULL);
     pthread_mutex_init(&h->paths_lock, NULL);
     h->period = 1;
-    h->count = reserve(EXIT_ID_LIMIT * sizeof *h->count);
-    h->tried = reserve(EXIT_ID_LIMIT);
+    h->count = vast_new(EXIT_ID_LIMIT * sizeof *h->count);
+    h->tried = vast_new(EXIT_ID_LIMIT);
     return h;
 }
 
@@ -66,8 +58,8 @@ void heat_free(struct heat *h)
 {
     if (!h)
         return;
-    munmap(h->count, EXIT_ID_LIMIT * sizeof *h->count);
-    munmap(h->tried, EXIT_ID_LIMIT);
+    vast_free(h->count, EXIT_ID_LIMIT * sizeof *h->count);
+    vast_free(h->tried, EXIT_ID_LIMIT);
     free(h);
 }
 

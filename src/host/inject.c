@@ -58,7 +58,7 @@ static int choose_addresses(struct process *p, struct err *e)
     p->base = is_free(maps, n, at, WIRE_SIZE) ? at : 0;
     p->jump = 0;
     /* Out of the second GB, where MAP_32BIT maps, unless the cache itself is there. */
-    for (u64 j = p->base > 0x80000000 ? 0x3f000000 : 0x7f000000; j > 0x10000000 && !p->jump;
+    for (u64 j = (p->base > 0x80000000 ? 0x40000000 : 0x80000000) - WIRE_JUMP_AREA; j > 0x10000000 && !p->jump;
          j -= WIRE_JUMP_AREA) {
         bool clear_of_wire = j + WIRE_JUMP_AREA <= p->base || j >= p->base + WIRE_SIZE;
         if (clear_of_wire && is_free(maps, n, j, WIRE_JUMP_AREA))

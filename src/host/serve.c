@@ -4,7 +4,6 @@
 #include "host/process.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,7 +11,7 @@
 
 /* How long to look for the next request before sleeping: a sleeping vCPU takes up to 50 us to wake.
  */
-enum { SPIN_YIELDS = 40, SPIN_PAUSES = 50 };
+enum { SPIN_PAUSES = 2000 };
 #define SETTLE_SECONDS 0.05
 
 /* -- The program'p code ----------------------------------------------------------------------- */
@@ -274,13 +273,10 @@ static void wait_for_bell(struct process *p, u32 seen)
 {
     struct control *c = p->control;
     struct timespec limit = {0, 100000000};
-    for (int i = 0; i < SPIN_YIELDS; i++) {
-        for (int k = 0; k < SPIN_PAUSES; k++) {
-            if (load_relaxed(&c->bell) != seen)
-                return;
-            __builtin_ia32_pause();
-        }
-        sched_yield();
+    for (int i = 0; i < SPIN_PAUSES; i++) {
+        if (load_relaxed(&c->bell) != seen)
+            return;
+        __builtin_ia32_pause();
     }
     __atomic_store_n(&c->host_sleeps, 1, __ATOMIC_SEQ_CST);
     if (load_acquire(&c->bell) == seen && !load_acquire(&p->stopping))

@@ -19,7 +19,7 @@ static void emit_table_index(struct translator *t, struct emit *e)
         const u8 pext[] = {0x65, 0xc4, 0x62, 0xaa,
                            0xf5, 0x14, 0x25}; /* pext r10, r10, gs:[mask] */
         emit_bytes(e, pext, sizeof pext);
-        emit_32(e, t->masks_gate ? T_LIMIT : T_JUMP_MASK);
+        emit_32(e, masks_gate(t) ? T_LIMIT : T_JUMP_MASK);
     } else {
         const u8 movzx[] = {0x45, 0x0f, 0xb7, 0xd2}; /* movzx r10d, r10w */
         emit_bytes(e, movzx, sizeof movzx);

@@ -50,12 +50,18 @@ void drop_note(struct translator *t, u64 key)
     u32 unit = places_get(&t->places, key)->unit - 1;
     const struct unit *u = &t->table.units.v[unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
+    u64 last = ~0ull;
     for (u32 i = 0; i < u->n_insns; i++) {
-        note_page(t, in[i].pc >> 12, key, unit);
-        note_page(t, (in[i].pc + in[i].len - 1) >> 12, key, unit);
+        u64 begins = in[i].pc >> 12, ends = (in[i].pc + in[i].len - 1) >> 12;
+        if (begins != last)
+            note_page(t, begins, key, unit);
+        if (ends != begins)
+            note_page(t, ends, key, unit);
+        last = ends;
     }
     for (size_t i = 0; i < t->looked.n; i++)
-        note_page(t, t->looked.v[i], key, unit);
+        if (t->looked.v[i] != last)
+            note_page(t, t->looked.v[i], key, unit);
     t->looked.n = 0;
 }
 

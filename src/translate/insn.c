@@ -120,8 +120,7 @@ static u8 flag_bits(u32 mask)
                 (mask & ZYDIS_CPUFLAG_SF ? FLAG_SF : 0) | (mask & ZYDIS_CPUFLAG_OF ? FLAG_OF : 0));
 }
 
-/* A shift by a count that may be zero leaves the flags alone. */
-static bool flags_may_survive(const struct insn *in)
+static bool is_shift(const struct insn *in)
 {
     switch (in->z.mnemonic) {
     case ZYDIS_MNEMONIC_SHL:
@@ -132,13 +131,20 @@ static bool flags_may_survive(const struct insn *in)
     case ZYDIS_MNEMONIC_RCL:
     case ZYDIS_MNEMONIC_RCR:
     case ZYDIS_MNEMONIC_SHLD:
-    case ZYDIS_MNEMONIC_SHRD: {
-        const ZydisDecodedOperand *count = &in->op[in->z.operand_count_visible - 1];
-        return count->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || (count->imm.value.u & 31) == 0;
-    }
+    case ZYDIS_MNEMONIC_SHRD:
+        return true;
     default:
-        return in->is_rep;
+        return false;
     }
+}
+
+/* A shift by a count that may be zero leaves the flags alone. */
+static bool flags_may_survive(const struct insn *in)
+{
+    if (!is_shift(in))
+        return in->is_rep;
+    const ZydisDecodedOperand *count = &in->op[in->z.operand_count_visible - 1];
+    return count->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || (count->imm.value.u & 31) == 0;
 }
 
 static void note_flags(struct insn *in)
@@ -262,23 +268,58 @@ static bool has_rep(const ZydisDecodedInstruction *z)
     return z->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 }
 
+static void note_all(struct insn *in)
+{
+    in->reads = in->writes = in->changes = in->names = 0;
+    note_operands(in);
+    note_flags(in);
+}
+
+static void place(struct insn *in, u64 pc, const u8 *bytes)
+{
+    bool direct = in->class == INSN_JMP || in->class == INSN_JCC || in->class == INSN_JCX || in->class == INSN_CALL;
+    in->pc = pc;
+    memcpy(in->bytes, bytes, in->len);
+    in->target = direct ? pc + in->len + (u64)in->op[0].imm.value.s : 0;
+}
+
 bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size)
 {
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, size, &in->z, in->op)))
         return false;
-    in->pc = pc;
     in->len = in->z.length;
-    memcpy(in->bytes, bytes, in->len);
-    in->reads = in->writes = in->changes = in->names = 0;
     in->class = classify(in);
     in->is_rep = is_string(in) && has_rep(&in->z);
-    in->target = 0;
-    if (in->class == INSN_JMP || in->class == INSN_JCC || in->class == INSN_JCX ||
-        in->class == INSN_CALL)
-        in->target = pc + in->len + (u64)in->op[0].imm.value.s;
-    note_operands(in);
-    note_flags(in);
+    place(in, pc, bytes);
+    note_all(in);
     return true;
+}
+
+static u64 number_at(const u8 *bytes, u8 bits, bool is_signed)
+{
+    u64 x = 0;
+    memcpy(&x, bytes, bits / 8);
+    return is_signed ? (u64)((s64)(x << (64 - bits)) >> (64 - bits)) : x;
+}
+
+void insn_renew(struct insn *in, u64 pc, const u8 *bytes)
+{
+    ZydisDecodedInstructionRaw *raw = &in->z.raw;
+    if (raw->disp.size)
+        raw->disp.value = (s64)number_at(bytes + raw->disp.offset, raw->disp.size, true);
+    u32 k = 0;
+    for (u32 i = 0; i < in->z.operand_count; i++) {
+        ZydisDecodedOperand *o = &in->op[i];
+        if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.disp.has_displacement)
+            o->mem.disp.value = raw->disp.value;
+        if (o->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || k == ARRAY_LEN(raw->imm) || !raw->imm[k].size)
+            continue;
+        raw->imm[k].value.u = number_at(bytes + raw->imm[k].offset, raw->imm[k].size, raw->imm[k].is_signed);
+        o->imm.value.u = raw->imm[k++].value.u;
+    }
+    place(in, pc, bytes);
+    if (k && is_shift(in)) /* by 0, perhaps */
+        note_all(in);
 }
 
 s64 insn_stack_step(const struct insn *in)

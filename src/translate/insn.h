@@ -72,6 +72,8 @@ struct insn {
 
 /* Decode one instruction; false if the bytes are not one. `size` bytes are readable at `bytes`. */
 bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size);
+/* Make it another instruction, of the same opcode and operands but for the numbers in it: displacement and immediates. */
+void insn_renew(struct insn *in, u64 pc, const u8 *bytes);
 /* List what it touches, loads and modifies before stores; returns the count, or -1 if this version
  * does not know. */
 int insn_accesses(const struct insn *in, struct access out[ACCESS_LIMIT]);

@@ -43,7 +43,7 @@ static bool may_skip_gate(const struct translator *t, u32 exit, const struct pla
     const struct unit_exit *x = &t->table.exits.v[exit];
     const struct unit *u = &t->table.units.v[x->unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
-    if (t->masks_gate && (x->kind == EXIT_LANDING || (x->is_call && x->target > u->pc)))
+    if (masks_gate(t) && (x->kind == EXIT_LANDING || (x->is_call && x->target > u->pc)))
         return true;
     if (x->kind != EXIT_DIRECT || t->config.all_gates)
         return false;
@@ -229,7 +229,7 @@ void publish(struct translator *t, struct place *p)
         store_relaxed(&x->landing, p->landing);
         store_release(&x->pc, p->pc);
     }
-    if (t->masks_gate && !(p->pc & t->jump_mask)) /* closed gates lead there */
+    if (masks_gate(t) && !(p->pc & t->jump_mask)) /* closed gates lead there */
         return;
     if (p->door)
         store_release(jump_entry(t, p->pc, BY_JUMP), t->cache + p->door);

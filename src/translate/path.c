@@ -23,23 +23,18 @@ const struct insn *path_decode(struct translator *t, u64 pc)
     u8 bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     size_t n = t->config.fetch(t->config.ctx, pc, bytes, sizeof bytes);
     d->age = 0;
-    if (!n || !insn_decode(&d->insn, pc, bytes, n))
+    if (!n || !mould_decode(t->moulds, &d->insn, pc, bytes, n))
         return NULL;
     if (!volatile_insn(t, &d->insn))
         d->age = t->age;
     return &d->insn;
 }
 
-static void copy_insn(struct insn *to, const struct insn *from)
-{
-    memcpy(to, from, offsetof(struct insn, op) + from->z.operand_count * sizeof from->op[0]);
-}
-
 bool path_take(struct builder *b, u64 pc)
 {
     const struct insn *in = path_decode(b->t, pc);
     if (in)
-        copy_insn(&b->insn[b->n_insns], in);
+        insn_copy(&b->insn[b->n_insns], in);
     return in != NULL;
 }
 
@@ -147,7 +142,7 @@ static void repeat(struct builder *b)
         return;
     for (u32 round = 1; round < ROUNDS; round++)
         for (u32 i = 0; i < n; i++)
-            copy_insn(&b->insn[b->n_insns++], &b->insn[i]);
+            insn_copy(&b->insn[b->n_insns++], &b->insn[i]);
 }
 
 bool path_form(struct builder *b)
@@ -159,9 +154,11 @@ bool path_form(struct builder *b)
     b->n_insns = 0;
     b->falls_off = true;
     b->is_volatile = b->stack_stores = false;
+    bool turned = false; /* back, once: it may meet itself */
     for (u64 pc = b->pc; b->n_insns < most_insns(b); pc = b->next) {
         struct insn *in = &b->insn[b->n_insns];
-        if (b->n_insns && (in_path(b, pc) || version_parts(b, pc)))
+        turned |= b->n_insns && pc <= b->insn[b->n_insns - 1].pc;
+        if (b->n_insns && ((turned && in_path(b, pc)) || version_parts(b, pc)))
             return true;
         if (!path_take(b, pc)) {
             b->next = pc;

@@ -2,6 +2,7 @@
 /* Two open-addressing hashes, by app pc and by page; neither forgets but all at once. */
 #include "translate/places.h"
 #include "base/err.h"
+#include "base/vast.h"
 
 #include <stdlib.h>
 
@@ -16,12 +17,11 @@ static struct place *probe(struct place *v, u32 cap, u64 pc)
 static void grow(struct places *p)
 {
     u32 cap = p->cap ? p->cap * 2 : 4096;
-    struct place *v = calloc(cap, sizeof *v);
-    check(v != NULL);
+    struct place *v = vast_new(cap * sizeof *v);
     for (u32 i = 0; i < p->cap; i++)
         if (p->v[i].pc)
             *probe(v, cap, p->v[i].pc) = p->v[i];
-    free(p->v);
+    vast_free(p->v, p->cap * sizeof *v);
     p->v = v;
     p->cap = cap;
 }
@@ -46,7 +46,7 @@ struct place *places_find(const struct places *p, u64 pc)
 
 void places_fini(struct places *p)
 {
-    free(p->v);
+    vast_free(p->v, p->cap * sizeof *p->v);
     *p = (struct places){0};
 }
 

@@ -176,7 +176,8 @@ done:
     copies_after(b, i, &loan, &copies);
     loan_return(b, &loan);
     b->r11_in = REG_NONE;
-    values_step(&b->values, in);
+    if (exit_records(b)) /* nobody else asks */
+        values_step(&b->values, in);
     return true;
 }
 
@@ -236,7 +237,8 @@ bool plain_gs_selector(struct builder *b, u32 i)
     emit_32(b->e, 0);
     if (in->z.mnemonic == ZYDIS_MNEMONIC_POP)
         emit_lea(b->e, RSP, RSP, in->z.operand_width / 8);
-    values_step(&b->values, in);
+    if (exit_records(b)) /* nobody else asks */
+        values_step(&b->values, in);
     return true;
 }
 

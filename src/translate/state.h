@@ -5,6 +5,7 @@
 
 #include "translate/emit.h"
 #include "translate/insn.h"
+#include "translate/mould.h"
 #include "translate/places.h"
 #include "translate/rewrite.h"
 #include "translate/symbolic.h"
@@ -163,6 +164,7 @@ struct binding {
 struct translator {
     struct translate_config config;
     struct decoded *decoded;
+    struct moulds *moulds;
     u32 age; /* raised when code may have changed */
     struct unit_table table;
     struct link *links; /* one for each exit; those of units that are gone mean nothing */
@@ -182,12 +184,12 @@ struct translator {
     u32 cold_at;      /* cache offset of its cold part */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
     struct emit cold; /* stubs, in the last quarter */
+    u8 *hot_ready, *cold_ready; /* up to where their pages are there */
     VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
     size_t ahead_next;
     u32 ahead_budget; /* how many more to translate before the next request */
     struct translate_stats stats;
     bool has_bmi2, has_avx512bw, has_quick_loop;
-    bool masks_gate; /* where the limit is closed, all indirect branches lead to the guest: it is their mask */
     bool is_full;           /* nothing more can be translated, ever */
     struct builder builder; /* the unit in the making */
     struct chained {
@@ -226,6 +228,12 @@ const struct insn *path_decode(struct translator *t, u64 pc);
 bool path_take(struct builder *b, u64 pc);
 /* The pc after instruction i, in path order. */
 u64 path_way_on(const struct builder *b, u32 i);
+
+/* Where nothing is recorded the limit is the mask of indirect branches, too: while it is closed, all of them lead to the guest. */
+static inline bool masks_gate(const struct translator *t)
+{
+    return t->has_bmi2 && t->config.events == EVENTS_none && !t->config.selection && !t->config.all_gates;
+}
 
 /* linkage.c: what is known of where a jump through a word leads. */
 enum linkage {

@@ -2,6 +2,7 @@
 /* The translator: from a request to a unit in the cache, its links, and the units that will be
  * asked for next. */
 #include "translate/translate.h"
+#include "base/vast.h"
 #include "translate/state.h"
 
 #include <cpuid.h>
@@ -14,7 +15,7 @@ enum { UNIT_ROOM = 32768, EXTRA_ROOM = 4096 };
 /* How many units may be translated ahead of one request. Measured with bench/speed. */
 enum { AHEAD_BUDGET = 64 };
 /* Room for the unit table, in elements: address space only, until it is used. */
-enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29 };
+enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 1 << 29, MARKS_CAP = 1 << 26 };
 
 static void detect_features(struct translator *t)
 {
@@ -40,20 +41,12 @@ static void begin_cache(struct translator *t)
 }
 
 /* The decoder reads the table while we append to it, so its arrays must never move. */
-static void *reserve(size_t size)
-{
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    check(p != MAP_FAILED);
-    return p;
-}
-
-#define RESERVE(vec, elements)                             \
-    do {                                                   \
-        (vec)->cap = (elements);                           \
-        (vec)->v = reserve((vec)->cap * sizeof *(vec)->v); \
+#define RESERVE(vec, elements)                              \
+    do {                                                    \
+        (vec)->cap = (elements);                            \
+        (vec)->v = vast_new((vec)->cap * sizeof *(vec)->v); \
     } while (0)
-#define RELEASE(vec) munmap((vec)->v, (vec)->cap * sizeof *(vec)->v)
+#define RELEASE(vec) vast_free((vec)->v, (vec)->cap * sizeof *(vec)->v)
 
 static void reserve_table(struct unit_table *table)
 {
@@ -81,13 +74,14 @@ struct translator *translator_new(const struct translate_config *config)
     t->cache = config->base + WIRE_CACHE_OFF;
     begin_cache(t);
     reserve_table(&t->table);
-    t->links = reserve(EXIT_ID_LIMIT * sizeof *t->links);
-    t->below = reserve(UNITS_CAP * sizeof *t->below);
-    t->quiet = reserve(UNITS_CAP * sizeof *t->quiet);
-    t->decoded = reserve(DECODED * sizeof *t->decoded);
+    RESERVE(&t->marks, MARKS_CAP);
+    t->links = vast_new(EXIT_ID_LIMIT * sizeof *t->links);
+    t->below = vast_new(UNITS_CAP * sizeof *t->below);
+    t->quiet = vast_new(UNITS_CAP * sizeof *t->quiet);
+    t->decoded = vast_new(DECODED * sizeof *t->decoded);
+    t->moulds = moulds_new();
     t->age = 1;
     detect_features(t);
-    t->masks_gate = t->has_bmi2 && t->config.events == EVENTS_none && !t->config.selection && !t->config.all_gates;
     jump_begin(t);
     return t;
 }
@@ -95,13 +89,14 @@ struct translator *translator_new(const struct translate_config *config)
 void translator_free(struct translator *t)
 {
     release_table(&t->table);
-    munmap(t->links, EXIT_ID_LIMIT * sizeof *t->links);
-    munmap(t->below, UNITS_CAP * sizeof *t->below);
-    munmap(t->quiet, UNITS_CAP * sizeof *t->quiet);
-    munmap(t->decoded, DECODED * sizeof *t->decoded);
+    vast_free(t->links, EXIT_ID_LIMIT * sizeof *t->links);
+    vast_free(t->below, UNITS_CAP * sizeof *t->below);
+    vast_free(t->quiet, UNITS_CAP * sizeof *t->quiet);
+    vast_free(t->decoded, DECODED * sizeof *t->decoded);
+    moulds_free(t->moulds);
     free(t->numbers.v);
     novel_fini(t);
-    vec_fini(&t->marks);
+    RELEASE(&t->marks);
     vec_fini(&t->ahead);
     places_fini(&t->places);
     pages_fini(&t->pages);
@@ -244,7 +239,7 @@ static void connect_chain(struct translator *t)
 static bool has_room(const struct translator *t, ptrdiff_t room)
 {
     return t->hot.end - t->hot.p >= room && t->cold.end - t->cold.p >= room &&
-           t->places.n <= (3u << WIRE_INDEX_LOG2) / 4;
+           t->marks.n + UNIT_MARKS <= t->marks.cap && t->places.n <= (3u << WIRE_INDEX_LOG2) / 4;
 }
 
 /* The unit table only grows: records that name its exits may still be on their way. */
@@ -318,7 +313,7 @@ static bool translate_one(struct translator *t, u64 key, u32 chain, bool aside, 
     b->quiet = key & PC_QUIET;
     b->is_hot = false;
     b->chain = chain;
-    b->aside = aside && t->masks_gate;
+    b->aside = aside && masks_gate(t);
     b->careful = places_get(&t->places, key)->careful;
     b->e = &t->hot;
     version_begin(b);
@@ -332,10 +327,25 @@ static bool translate_one(struct translator *t, u64 key, u32 chain, bool aside, 
     return true;
 }
 
+/* The pages that code goes to next are made in one go: by faults they would take twice as long. */
+static void make_ready(const struct emit *e, u8 **ready)
+{
+    enum { STEP = 256 << 10, PAGE = 4096 };
+    if (e->p + UNIT_ROOM <= *ready || *ready >= e->end)
+        return;
+    u8 *from = MAX(*ready, (u8 *)ALIGN_DOWN((uintptr_t)e->p, PAGE));
+    size_t size = MIN((size_t)STEP, ALIGN_DOWN((size_t)(e->end - from), PAGE));
+    if (size)
+        madvise(from, size, MADV_POPULATE_WRITE); /* where the kernel cannot, they are made by faults */
+    *ready = from + STEP;
+}
+
 /* Translate the unit of a place, and after it, without a jump between them, those that its last exit
  * runs on into. */
 static bool translate_unit(struct translator *t, u64 key, enum arrival by, struct err *e)
 {
+    make_ready(&t->hot, &t->hot_ready);
+    make_ready(&t->cold, &t->cold_ready);
     struct emit before = t->hot;
     t->looked.n = 0;
     while (emit_here(&t->hot) & 15)
@@ -486,7 +496,7 @@ static void make_door(struct translator *t, u64 key, enum arrival by)
     if (!*door) {
         t->looked.n = 0;
         *door = branch_door(t, &t->cold, key & ~PC_QUIET, by);
-        emit_jmp(&t->cold, t->cache + (t->masks_gate ? p->inner : p->entry));
+        emit_jmp(&t->cold, t->cache + (masks_gate(t) ? p->inner : p->entry));
         drop_note(t, key);
         t->stats.doors++;
     }

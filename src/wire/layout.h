@@ -32,7 +32,7 @@
 #define WIRE_INDEX_LOG2  20
 #define WIRE_INDEX_SIZE  (24ul << WIRE_INDEX_LOG2)
 #define WIRE_JUMP_OFF    (WIRE_INDEX_OFF + WIRE_INDEX_SIZE)
-#define WIRE_JUMP_LOG2   18
+#define WIRE_JUMP_LOG2   20
 #define WIRE_JUMP_SIZE   (8ul << WIRE_JUMP_LOG2)
 /* One table for jumps and calls, one behind it for returns; and the same for quiet units. */
 #define WIRE_JUMP_PAIR  (2 * WIRE_JUMP_SIZE)

@@ -108,7 +108,7 @@ static void begin(const u8 *head)
     forget_emitted();
     madvise(wire + WIRE_INDEX_OFF, WIRE_INDEX_SIZE, MADV_DONTNEED);
     t->table.units.n = t->table.insns.n = t->table.refs.n = t->table.exits.n = t->table.code.n = 0;
-    t->ahead.n = t->ahead_next = 0;
+    t->marks.n = t->ahead.n = t->ahead_next = 0;
     t->ahead_budget = t->n_chained = 0;
     places_fini(&t->places);
     pages_fini(&t->pages);
@@ -366,11 +366,13 @@ static void check_links(void)
 
 enum { VISITED = 4, OPEN_NOW = 8, TO_JUMP = 16, TO_RETURN = 32 };
 
+/* Where nothing is recorded, an indirect branch is one itself: its index is masked with the limit. */
 static bool is_gate(const struct piece *p)
 {
+    bool tests = p->z.mnemonic == ZYDIS_MNEMONIC_CMP || p->z.mnemonic == ZYDIS_MNEMONIC_PEXT;
     for (int i = 0; i < p->z.operand_count; i++)
         if (p->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && p->op[i].mem.segment == ZYDIS_REGISTER_GS)
-            return p->z.mnemonic == ZYDIS_MNEMONIC_CMP && p->op[i].mem.base == ZYDIS_REGISTER_NONE &&
+            return tests && p->op[i].mem.base == ZYDIS_REGISTER_NONE &&
                    p->op[i].mem.index == ZYDIS_REGISTER_NONE && p->op[i].mem.disp.value == T_LIMIT;
     return false;
 }

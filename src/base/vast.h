@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Much memory of which perhaps little is used, all zeros at first: address space only, until then. What grows long is in huge pages: by small
+ * ones, a good part of the time that the units of a large program take would be the kernel's. */
+#ifndef VAST_H
+#define VAST_H
+
+#include "base/base.h"
+
+#include <stddef.h>
+
+void *vast_new(size_t size);
+void vast_free(void *p, size_t size);
+
+#endif
