@@ -135,12 +135,13 @@ u64 path_way_on(const struct builder *b, u32 i)
 /* A small loop that stores nothing is laid out several times over: its gate would be a good part of it. */
 static void repeat(struct builder *b)
 {
-    enum { ROUNDS = 8, ROUND_INSNS = 8 };
+    enum { MOST_INSNS = 96, ROUND_INSNS = 32, MOST_ROUNDS = 8 };
     const struct insn *last = &b->insn[b->n_insns - 1];
     u32 n = b->n_insns;
     if (last->class != INSN_JCC || last->target != b->pc || n > ROUND_INSNS || exit_records(b) || b->is_volatile || b->t->config.all_gates)
         return;
-    for (u32 round = 1; round < ROUNDS; round++)
+    u32 rounds = MIN(MOST_INSNS / n, (u32)MOST_ROUNDS);
+    for (u32 round = 1; round < rounds; round++)
         for (u32 i = 0; i < n; i++)
             insn_copy(&b->insn[b->n_insns++], &b->insn[i]);
 }
