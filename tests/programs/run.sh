@@ -25,7 +25,7 @@ small=${SETTINGS:-plain none tinybuf hot,tinybuf single,strict leave flip,hot}
 all=${SETTINGS:-plain nolink noahead tinybuf gates slow blocks single strict scalar older tinycache flush
     tinybuf,single,strict tinycache,tinybuf flush,single leave cold hot,tinybuf hot,tinycache,tinybuf flip flip,hot,tinybuf
     flip,tinycache flip,single,strict flip,slow
-    none none,nolink none,noahead none,slow none,older none,tinycache none,flush none,single,strict none,leave}
+    apart none none,apart none,nolink none,noahead none,slow none,older none,tinycache none,flush none,single,strict none,leave}
 
 mode=small
 case ${1:-} in
