@@ -3,6 +3,7 @@
 #include "translate/insn.h"
 #include "wire/wire.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* -- Classes ---------------------------------------------------------------------------------- */
@@ -293,6 +294,11 @@ bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size)
     place(in, pc, bytes);
     note_all(in);
     return true;
+}
+
+void insn_copy(struct insn *to, const struct insn *from)
+{
+    memcpy(to, from, offsetof(struct insn, op) + from->z.operand_count * sizeof from->op[0]);
 }
 
 static u64 number_at(const u8 *bytes, u8 bits, bool is_signed)

@@ -72,6 +72,8 @@ struct insn {
 
 /* Decode one instruction; false if the bytes are not one. `size` bytes are readable at `bytes`. */
 bool insn_decode(struct insn *in, u64 pc, const u8 *bytes, size_t size);
+/* The same instruction; operands beyond those it has are not copied. */
+void insn_copy(struct insn *to, const struct insn *from);
 /* Make it another instruction, of the same opcode and operands but for the numbers in it: displacement and immediates. */
 void insn_renew(struct insn *in, u64 pc, const u8 *bytes);
 /* List what it touches, loads and modifies before stores; returns the count, or -1 if this version

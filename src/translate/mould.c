@@ -3,7 +3,6 @@
 #include "translate/mould.h"
 #include "base/vast.h"
 
-#include <stddef.h>
 #include <string.h>
 
 enum { MOULDS_LOG2 = 12, PREFIXES = 2, OPCODE_ESCAPE = 0x0f };
@@ -27,11 +26,6 @@ struct moulds *moulds_new(void)
 void moulds_free(struct moulds *m)
 {
     vast_free(m, sizeof *m);
-}
-
-void insn_copy(struct insn *to, const struct insn *from)
-{
-    memcpy(to, from, offsetof(struct insn, op) + from->z.operand_count * sizeof from->op[0]);
 }
 
 static bool is_rex(u8 byte)

@@ -6,7 +6,6 @@
  * its body should be entered at its head), when it would meet itself, or when it is long enough. */
 #include "translate/state.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* Past how many conditional branches a unit goes on. Measured with bench/speed: see

@@ -327,7 +327,7 @@ static bool translate_one(struct translator *t, u64 key, u32 chain, bool aside, 
     return true;
 }
 
-/* The pages that code goes to next are made in one go: by faults they would take twice as long. */
+/* The pages that code goes to next are made in one go, not by a fault each. */
 static void make_ready(const struct emit *e, u8 **ready)
 {
     enum { STEP = 256 << 10, PAGE = 4096 };
