@@ -37,13 +37,14 @@ static void patch(struct translator *t, struct link *l, u32 to)
  * - the unit is a line, which arrives at a gate by itself, at a door or a landing; or
  * - it leads forward, within one block of GATE_BLOCK bytes, out of a unit that itself only went
  *   forward: then the way ends with the block.
- * Where indirect branches lead to the guest while the gates are closed, so may landings and calls that lead forward. */
+ * Where indirect branches lead to the guest while the gates are closed, so may landings. (Calls that lead forward may not: units share a call,
+ * and what is forward for one is a recursion for another.) */
 static bool may_skip_gate(const struct translator *t, u32 exit, const struct place *to)
 {
     const struct unit_exit *x = &t->table.exits.v[exit];
     const struct unit *u = &t->table.units.v[x->unit];
     const struct unit_insn *in = &t->table.insns.v[u->insn0];
-    if (masks_gate(t) && (x->kind == EXIT_LANDING || (x->is_call && x->target > u->pc)))
+    if (masks_gate(t) && x->kind == EXIT_LANDING)
         return true;
     if (x->kind != EXIT_DIRECT || t->config.all_gates)
         return false;
