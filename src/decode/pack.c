@@ -3,9 +3,9 @@
 #include "decode/pack.h"
 #include "base/number.h"
 #include "decode/decode.h"
+#include "store/many.h"
 #include "wire/wire.h"
 
-#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,9 @@ enum {
     IDS_LIMIT = 4 << 20,      /* ids that wait to be coded: 16 MB */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
     HEAD_BYTES = sizeof(struct pack_head),
-    SHORT_BITS =
-        47, /* of a difference: with its tag it takes seven bytes, and one more says how long the run is */
-    ROWS_FIRST = 16, /* records of a group that there is room for, at first */
+    ROWS_FIRST = 16,     /* records of a group that there is room for, at first, when they are unpacked; */
+    PACK_ROWS_FIRST = 4, /* ... when they are packed: many units are seen once or twice; */
+    PACK_ROWS_MORE = 4,  /* then so many times more */
     STATE_HEADER = RECORD_state << RECORD_ID_SHIFT | RECORD_state_slots,
 };
 
@@ -104,6 +104,28 @@ static u32 share_columns(const struct unit_table *t, const struct unit *u, u32 s
     return n;
 }
 
+/* Of n columns for these slots, where that is fewer. */
+static struct pack_shares shares_of(const u8 *column_of, u32 slots, u32 n, struct arena *a)
+{
+    struct pack_shares s = {0};
+    if (n == slots)
+        return s;
+    u8 *order, *in_row;
+    s.order = order = arena_alloc(a, slots);
+    s.in_row = in_row = arena_alloc(a, n * (slots + 1));
+    for (u32 column = 0; column < n; column++) {
+        u8 in_column = 0;
+        for (u32 k = 0; k < slots; k++) {
+            *in_row++ = in_column;
+            if (column_of[k] == column)
+                order[in_column++] = (u8)k;
+        }
+        *in_row++ = in_column;
+        order += in_column;
+    }
+    return s;
+}
+
 /* -- Packing: what an id means ----------------------------------------------------------------- */
 
 struct pack *pack_new(const struct unit_table *t)
@@ -112,17 +134,22 @@ struct pack *pack_new(const struct unit_table *t)
     check(p != NULL);
     p->table = t;
     p->limit = PACK_LIMIT;
-    p->scalar = !__builtin_cpu_supports("avx2");
+    p->hand.scalar = !many_has_vectors();
     p->context = calloc(1, sizeof *p->context);
     check(p->context != NULL);
     return p;
+}
+
+void pack_scalar(struct pack *p)
+{
+    p->hand.scalar = true;
 }
 
 void pack_free(struct pack *p)
 {
     if (!p)
         return;
-    columns_fini(&p->shared);
+    rows_hand_fini(&p->hand);
     vec_fini(&p->groups);
     vec_fini(&p->exits);
     vec_fini(&p->ids);
@@ -132,15 +159,15 @@ void pack_free(struct pack *p)
     free(p);
 }
 
-static struct pack_group *add_group(struct pack *p, u32 number, u32 n)
+static struct pack_group *add_group(struct pack *p, u32 number, u32 slots, u32 n)
 {
-    u32 lanes = ALIGN_UP(n, PACK_LANES); /* those beyond n are never used, but looked at */
-    size_t size = sizeof(struct pack_group) + lanes / PACK_LANES * sizeof(struct pack_lanes);
-    u8 *memory = arena_alloc(&p->shared.arena, size + lanes * sizeof(struct column));
-    struct pack_group *g = memset(memory, 0, size + lanes * sizeof(struct column));
+    size_t size = sizeof(struct pack_group) + n * sizeof(struct column);
+    struct pack_group *g = memset(arena_alloc(&p->hand.shared.arena, size), 0, size);
     g->number = number;
     g->n = n;
-    g->columns = (void *)(memory + size);
+    g->slots = slots;
+    g->room = PACK_ROWS_FIRST;
+    g->rows = rows_new(&p->hand, g, g->room);
     vec_push(&p->groups, g);
     return g;
 }
@@ -153,9 +180,8 @@ static void meet_unit(struct pack *p, u32 unit)
     const struct unit_exit *x = &t->exits.v[u->exit0];
     u8 column_of[256];
     u32 most = most_slots(t, u), n = share_columns(t, u, most, column_of);
-    struct pack_group *group = add_group(p, FIRST_EXIT_ID + unit, n);
-    if (n < most)
-        group->column_of = memcpy(arena_alloc(&p->shared.arena, most), column_of, most);
+    struct pack_group *group = add_group(p, FIRST_EXIT_ID + unit, most, n);
+    group->shares = shares_of(column_of, most, n, &p->hand.shared.arena);
     for (u32 i = 0; i < u->n_exits; i++)
         p->exits.v[FIRST_EXIT_ID + u->exit0 + i] =
             (struct pack_exit){.rsp_disp = x[i].rsp_disp,
@@ -196,7 +222,7 @@ static const char *meet(struct pack *p, u32 id)
     u32 slots = guest_slots[id];
     if (slots == 0)
         return "has an unknown number";
-    p->exits.v[id] = (struct pack_exit){.group = add_group(p, id, slots), .slots = (u8)slots};
+    p->exits.v[id] = (struct pack_exit){.group = add_group(p, id, slots, slots), .slots = (u8)slots};
     return NULL;
 }
 
@@ -205,8 +231,8 @@ static const char *meet(struct pack *p, u32 id)
 static __attribute__((noinline)) void put_new_id(struct pack *p, u32 before, u32 id)
 {
     u32 way = find_way(ways_of(p->context, &p->ways.v[before]), id);
-    column_put_plain(&p->shared, &p->runs, p->run);
-    column_put_plain(&p->shared, &p->codes,
+    column_put_plain(&p->hand.shared, &p->runs, p->run);
+    column_put_plain(&p->hand.shared, &p->codes,
                      way < PACK_WAYS ? way : CODE_NEW + zigzag((u64)id - before));
     p->run = 0;
 }
@@ -257,7 +283,7 @@ static void take_guest_record(struct pack *p, u32 id, const u8 *slots, u32 n)
         p->gs = slot(slots, 2);
     }
     if (id == RECORD_partial) {
-        column_put_plain(&p->shared, &p->lengths, n);
+        column_put_plain(&p->hand.shared, &p->lengths, n);
         p->head.instructions += n ? partial_of(slot(slots, 0)).insns : 0;
     } else {
         u64 time = slot(slots, n - 1); /* always the last; 0 where there was none to be had */
@@ -279,115 +305,29 @@ static bool is_redundant(struct pack *p, const u8 *slots)
 
 /* -- Packing: slots ---------------------------------------------------------------------------- */
 
-/* The runs of these lanes end; which begin instead, the caller knows. */
-static __attribute__((noinline)) void end_runs(struct pack *p, const struct pack_lanes *l,
-                                               struct column *c, u32 lanes)
+/* A group's rows are full. */
+static __attribute__((noinline)) void end_rows(struct pack *p, struct pack_group *g)
 {
-    for (; lanes; lanes &= lanes - 1) {
-        u32 k = (u32)__builtin_ctz(lanes);
-        if (l->count[k])
-            column_put_entry(&p->shared, &c[k], l->step[k], l->count[k]);
+    rows_put(&p->hand, g, g->rows);
+    if (g->room < ROWS_MOST) {
+        g->room = MIN(g->room * PACK_ROWS_MORE, (u32)ROWS_MOST);
+        g->rows = rows_new(&p->hand, g, g->room);
     }
 }
 
-static void put_slots_scalar(struct pack *p, struct pack_group *g, const u8 *slots, u32 n)
+/* Where the next record's slots go. */
+static inline u64 *next_row(const struct pack_group *g)
 {
-    struct column *c = g->columns;
-    for (u32 i = 0; i < n; i++) {
-        u32 column = g->column_of ? g->column_of[i] : i, k = column % PACK_LANES;
-        struct pack_lanes *l = &g->lanes[column / PACK_LANES];
-        u64 x = slot(slots, i), step = x - l->last[k];
-        l->last[k] = x;
-        if (step != l->step[k]) {
-            end_runs(p, l, c + column - k, 1u << k);
-            l->step[k] = step;
-            l->count[k] = 0;
-        }
-        l->count[k]++;
-    }
+    return g->rows->slots + (size_t)g->rows->n * g->slots;
 }
 
-/* The bits above a mask move on, in each of its parts. */
-__attribute__((target("avx2"))) static inline __m256i spread(__m256i x, u64 low, int by)
+/* They are there. */
+static inline void end_row(struct pack *p, struct pack_group *g, u32 n)
 {
-    __m256i mask = _mm256_set1_epi64x((s64)low);
-    return _mm256_or_si256(_mm256_and_si256(x, mask),
-                           _mm256_slli_epi64(_mm256_andnot_si256(mask, x), by));
-}
-
-/* The same as end_runs for lanes whose entries are short, as most are: without branches, since nobody can foretell which lanes they will be.
- * False if they are not all short, or there is no room for them. */
-__attribute__((target("avx2"))) static inline bool
-end_short_runs(const struct pack_lanes *l, struct column *c, __m256i ends, u32 lanes)
-{
-    __m256i zero = _mm256_setzero_si256(), step = _mm256_loadu_si256((const void *)l->step),
-            count = _mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)l->count)),
-            is_run = _mm256_cmpgt_epi64(count, _mm256_set1_epi64x(1)),
-            more = _mm256_and_si256(_mm256_sub_epi64(count, _mm256_set1_epi64x(2)), is_run),
-            x = _mm256_xor_si256(_mm256_slli_epi64(step, 1), _mm256_cmpgt_epi64(zero, step)),
-            is_long = _mm256_or_si256(
-                _mm256_or_si256(_mm256_srli_epi64(x, SHORT_BITS), _mm256_srli_epi64(more, 7)),
-                _mm256_cmpeq_epi64(count, zero));
-    bool is_full = false;
-    for (u32 k = 0; k < PACK_LANES; k++)
-        is_full |= (lanes >> k & 1) & (c[k].end - c[k].at < COLUMN_LONGEST);
-    if (is_full || !_mm256_testz_si256(is_long, ends))
-        return false;
-    /* Tag and number in groups of seven bits, one in each byte. */
-    x = _mm256_or_si256(_mm256_slli_epi64(x, COLUMN_TAG_BITS), _mm256_srli_epi64(is_run, 63));
-    x = spread(x, 0x000000000fffffff, 4);
-    x = spread(x, 0x00003fff00003fff, 2);
-    x = spread(x, 0x007f007f007f007f, 1);
-    /* Which bytes are needed, and a bit in each but the last of them. */
-    __m256i used = _mm256_or_si256(x, _mm256_srli_epi64(x, 8));
-    used = _mm256_or_si256(used, _mm256_srli_epi64(used, 16));
-    used = _mm256_or_si256(used, _mm256_srli_epi64(used, 32));
-    used = _mm256_andnot_si256(_mm256_cmpeq_epi8(used, zero), _mm256_set1_epi8(1));
-    x = _mm256_or_si256(x, _mm256_slli_epi64(_mm256_srli_epi64(used, 8), 7));
-    __m256i n = _mm256_sad_epu8(_mm256_or_si256(used, _mm256_set1_epi64x(1)), zero);
-    /* Behind it, how long the run is. */
-    x = _mm256_or_si256(x, _mm256_sllv_epi64(more, _mm256_slli_epi64(n, 3)));
-    n = _mm256_and_si256(_mm256_sub_epi64(n, is_run), ends);
-    u64 entry[PACK_LANES], size[PACK_LANES];
-    u8 nowhere[8];
-    _mm256_storeu_si256((void *)entry, x);
-    _mm256_storeu_si256((void *)size, n);
-    for (u32 k = 0; k < PACK_LANES; k++) {
-        memcpy(lanes >> k & 1 ? c[k].at : nowhere, &entry[k], sizeof entry[k]);
-        c[k].at += size[k];
-    }
-    return true;
-}
-
-/* The same for four at a time. Up to three slots more than there are may be read. */
-__attribute__((target("avx2"))) static inline void
-put_slots_avx2(struct pack *p, struct pack_group *g, const u8 *slots, u32 n)
-{
-    static const s32 taken[2 * PACK_LANES] = {-1, -1, -1, -1};
-    struct pack_lanes *l = g->lanes;
-    for (u32 i = 0; i < n; i += PACK_LANES, l++) {
-        __m128i few =
-            _mm_loadu_si128((const void *)(taken + PACK_LANES - MIN(n - i, (u32)PACK_LANES)));
-        __m256i which = _mm256_cvtepi32_epi64(few),
-                last = _mm256_loadu_si256((const void *)l->last),
-                old = _mm256_loadu_si256((const void *)l->step),
-                x = _mm256_loadu_si256((const void *)(slots + 8 * i)),
-                step = _mm256_sub_epi64(x, last);
-        __m128i count = _mm_loadu_si128((const void *)l->count);
-        __m256i ends = _mm256_andnot_si256(_mm256_cmpeq_epi64(step, old), which);
-        u32 lanes = (u32)_mm256_movemask_pd(_mm256_castsi256_pd(ends));
-        _mm256_storeu_si256((void *)l->last, _mm256_blendv_epi8(last, x, which));
-        if (lanes) {
-            if (!end_short_runs(l, g->columns + i, ends, lanes))
-                end_runs(p, l, g->columns + i, lanes);
-            _mm256_storeu_si256((void *)l->step, _mm256_blendv_epi8(old, step, ends));
-            __m128i four = _mm_castps_si128(
-                _mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(ends)),
-                               _mm_castsi128_ps(_mm256_extracti128_si256(ends, 1)), 0x88));
-            count = _mm_andnot_si128(four, count);
-        }
-        _mm_storeu_si128((void *)l->count, _mm_sub_epi32(count, few));
-    }
+    struct pack_rows *r = g->rows;
+    r->lengths[r->n++] = (u8)n;
+    if (r->n == g->room)
+        end_rows(p, g);
 }
 
 /* -- Packing: a buffer ------------------------------------------------------------------------- */
@@ -403,7 +343,8 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    put_slots_scalar(p, x->group, slots, n);
+    memcpy(next_row(x->group), slots, 8 * (size_t)n);
+    end_row(p, x->group, n);
     vec_push(&p->ids, id);
     if (id < FIRST_EXIT_ID) {
         take_guest_record(p, id, slots, n);
@@ -419,8 +360,7 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
 
 /* Records of exits that were met before, as many as there are in a row: the same as take_record, without its branches. More slots
  * than there are may be read, so this stops short of the end. Returns where it stopped. */
-static inline __attribute__((always_inline)) size_t take_known(struct pack *p, const u8 *data,
-                                                               size_t at, size_t size, bool vectors)
+static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
 {
     const struct pack_exit *exits = p->exits.v, *x = NULL;
     size_t n_exits = p->exits.n, began = at;
@@ -433,8 +373,11 @@ static inline __attribute__((always_inline)) size_t take_known(struct pack *p, c
         if (id < FIRST_EXIT_ID || id >= n_exits || !exits[id].group || exits[id].slots != n)
             break;
         x = &exits[id];
-        (vectors && !x->group->column_of ? put_slots_avx2 : put_slots_scalar)(p, x->group, slots,
-                                                                              n);
+        struct pack_group *g = x->group;
+        u64 *row = next_row(g);
+        for (u32 i = 0; i < n; i += ROWS_COPIED)
+            memcpy(row + i, slots + 8 * i, 8 * ROWS_COPIED);
+        end_row(p, g, n);
         ids[records] = id;
         rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
         instructions += x->insns;
@@ -450,17 +393,6 @@ static inline __attribute__((always_inline)) size_t take_known(struct pack *p, c
         p->head.bytes += at - began;
     }
     return at;
-}
-
-static size_t take_known_scalar(struct pack *p, const u8 *data, size_t at, size_t size)
-{
-    return take_known(p, data, at, size, false);
-}
-
-__attribute__((target("avx2"))) static size_t take_known_avx2(struct pack *p, const u8 *data,
-                                                              size_t at, size_t size)
-{
-    return take_known(p, data, at, size, true);
 }
 
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
@@ -485,14 +417,14 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
             fault = take_record(p, id, slots, n);
         at += length;
         if (!fault)
-            at = (p->scalar ? take_known_scalar : take_known_avx2)(p, data, at, size);
+            at = take_known(p, data, at, size);
     }
     return fault ? err_set(e, "a record %s", fault) : 0;
 }
 
 bool pack_is_full(const struct pack *p)
 {
-    return p->shared.n_bytes >= p->limit || p->head.records >= RECORDS_LIMIT;
+    return p->hand.shared.n_bytes >= p->limit || p->head.records >= RECORDS_LIMIT;
 }
 
 /* -- Packing: the contents --------------------------------------------------------------------- */
@@ -503,32 +435,23 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The open runs of a group's columns end. */
-static void end_group(struct pack *p, const struct pack_group *g)
-{
-    for (u32 i = 0; i < g->n; i += PACK_LANES) {
-        u32 lanes = MIN(g->n - i, (u32)PACK_LANES);
-        end_runs(p, &g->lanes[i / PACK_LANES], g->columns + i, (1u << lanes) - 1);
-    }
-}
-
 /* Which groups there are, how many columns each has, and how long these are; then the columns. */
 static void store_groups(struct pack *p, struct store_bytes *to)
 {
     struct column numbers = {0}, counts = {0}, sizes = {0};
     qsort(p->groups.v, p->groups.n, sizeof *p->groups.v, by_number);
     for (size_t i = 0; i < p->groups.n; i++) {
-        const struct pack_group *g = p->groups.v[i];
-        column_put(&p->shared, &numbers, g->number);
-        column_put_plain(&p->shared, &counts, g->n);
-        end_group(p, g);
+        struct pack_group *g = p->groups.v[i];
+        column_put(&p->hand.shared, &numbers, g->number);
+        column_put_plain(&p->hand.shared, &counts, g->n);
+        rows_put(&p->hand, g, g->rows);
         for (u32 k = 0; k < g->n; k++)
-            column_put_plain(&p->shared, &sizes, column_finish(&p->shared, &g->columns[k]));
+            column_put_plain(&p->hand.shared, &sizes, column_finish(&p->hand.shared, &g->columns[k]));
     }
     bytes_put_number(to, p->groups.n);
-    column_store_sized(&p->shared, &numbers, to);
-    column_store_sized(&p->shared, &counts, to);
-    column_store_sized(&p->shared, &sizes, to);
+    column_store_sized(&p->hand.shared, &numbers, to);
+    column_store_sized(&p->hand.shared, &counts, to);
+    column_store_sized(&p->hand.shared, &sizes, to);
     for (size_t i = 0; i < p->groups.n; i++)
         for (u32 k = 0; k < p->groups.v[i]->n; k++)
             column_store(&p->groups.v[i]->columns[k], to);
@@ -537,11 +460,11 @@ static void store_groups(struct pack *p, struct store_bytes *to)
 void pack_store(struct pack *p, struct store_bytes *to)
 {
     put_ids(p);
-    column_put_plain(&p->shared, &p->runs, p->run);
+    column_put_plain(&p->hand.shared, &p->runs, p->run);
     memcpy(vec_grow(to, HEAD_BYTES), &p->head, HEAD_BYTES);
-    column_store_sized(&p->shared, &p->runs, to);
-    column_store_sized(&p->shared, &p->codes, to);
-    column_store_sized(&p->shared, &p->lengths, to);
+    column_store_sized(&p->hand.shared, &p->runs, to);
+    column_store_sized(&p->hand.shared, &p->codes, to);
+    column_store_sized(&p->hand.shared, &p->lengths, to);
     store_groups(p, to);
 }
 
@@ -687,24 +610,13 @@ static void get_ids(struct unpack *u)
 static const char *meet_group(struct unpack *u, struct unpack_group *g)
 {
     const struct unit *unit = &u->table->units.v[g->number - FIRST_EXIT_ID];
-    u8 column_of[256], *order, *in_row;
+    u8 column_of[256];
     g->slots = most_slots(u->table, unit);
     if (g->n == g->slots)
         return NULL;
     if (g->n != share_columns(u->table, unit, g->slots, column_of))
         return "has another number of columns for a unit than it needs";
-    g->order = order = arena_alloc(&u->arena, g->slots);
-    g->in_row = in_row = arena_alloc(&u->arena, g->n * (g->slots + 1));
-    for (u32 column = 0; column < g->n; column++) {
-        u8 n = 0;
-        for (u32 k = 0; k < g->slots; k++) {
-            *in_row++ = n;
-            if (column_of[k] == column)
-                order[n++] = (u8)k;
-        }
-        *in_row++ = n;
-        order += n;
-    }
+    g->shares = shares_of(column_of, g->slots, g->n, &u->arena);
     return NULL;
 }
 
@@ -765,7 +677,7 @@ static inline bool get_slot(struct unpack *u, const struct unpack_group *g, u32 
 static const u8 *get_shared(struct unpack *u, const struct unpack_group *g, u32 column,
                             const u8 *slots, u8 *to)
 {
-    const u8 *in_row = g->in_row + column * (g->slots + 1);
+    const u8 *in_row = g->shares.in_row + column * (g->slots + 1);
     size_t n = 0;
     for (u32 i = 0; i < g->n_rows; i++)
         n += in_row[g->rows[i] & 0xff];
@@ -786,10 +698,10 @@ static bool get_rows(struct unpack *u, struct unpack_group *g, u8 *to)
 {
     u64 *x = vec_grow(&u->numbers, g->n_rows);
     u->numbers.n = 0;
-    const u8 *slots = g->order;
+    const u8 *slots = g->shares.order;
     bool good = true;
     for (u32 k = 0; k < g->n && good; k++)
-        good = g->order ? (slots = get_shared(u, g, k, slots, to)) != NULL
+        good = g->shares.order ? (slots = get_shared(u, g, k, slots, to)) != NULL
                         : get_slot(u, g, k, x, to, k < g->least);
     g->n_rows = 0;
     return good;

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "decode/rows.h"
 #include "store/column.h"
 #include "translate/unit.h"
 
@@ -39,22 +40,6 @@ struct pack_context {
 
 /* -- Packing ----------------------------------------------------------------------------------- */
 
-/* Where PACK_LANES columns are: the latest numbers, and the open runs of their differences. */
-enum { PACK_LANES = 4 };
-struct pack_lanes {
-    u64 last[PACK_LANES], step[PACK_LANES];
-    u32 count[PACK_LANES];
-};
-
-/* The columns of one unit, or of a kind of guest record. */
-struct pack_group {
-    u32 number; /* the id of a guest record, or FIRST_EXIT_ID + unit */
-    u32 n;
-    const u8 *column_of; /* each slot's; NULL if each has its own */
-    struct column *columns;
-    struct pack_lanes lanes[];
-};
-
 /* What packing needs to know of an id. */
 struct pack_exit {
     struct pack_group *group; /* NULL if the id was not seen yet */
@@ -72,7 +57,7 @@ struct pack {
     const struct unit_table *table;
     u64 limit; /* about so many bytes, before they are compressed, are enough; PACK_LIMIT if nobody says otherwise */
     struct pack_head head;
-    struct columns shared;
+    struct rows_hand hand;
     VEC(struct pack_group *) groups;
     VEC(struct pack_exit) exits; /* by id */
     VEC(u32) ids;                /* of the records that are not in `runs` and `codes` yet */
@@ -82,12 +67,13 @@ struct pack {
     u64 run;                     /* ids that came as foreseen since the last that did not */
     u64 rsp, fs, gs;             /* as the decoder would carry them */
     bool dropping; /* rsp and its like are known, and nothing asks for a state record */
-    bool scalar;   /* no vector instructions */
     struct pack_context *context;
 };
 
 /* The table may grow while records that use it are packed, but its arrays must not move. */
 struct pack *pack_new(const struct unit_table *t);
+/* No vector instructions. Before the first records. */
+void pack_scalar(struct pack *p);
 /* Take a buffer of records, which begins with a state record. State records that only begin a buffer are dropped. With
  * -1, the records before the fault are packed. */
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e);
@@ -108,8 +94,7 @@ struct unpack_group {
     u32 number; /* as in struct pack_group */
     u32 column, n;
     u32 slots; /* of the longest record; 0 if none was seen yet */
-    /* Where slots share columns: the slots by their columns; for each column and number of slots in a row, how many of these are the column's. Else NULL. */
-    const u8 *order, *in_row;
+    struct pack_shares shares;
     /* Records whose slots are to be filled in: where these are, << 8 | how many. */
     u32 *rows;
     u32 n_rows, room;

@@ -134,7 +134,8 @@ void seal_open(struct process *p, struct track *t)
         seal_oldest(p);
     t->pack = pack_new(translator_table(p->translator));
     t->pack->limit = limit_for_disk(p->run);
-    t->pack->scalar |= p->run->stress.scalar;
+    if (p->run->stress.scalar)
+        pack_scalar(t->pack);
     t->opened = monotonic();
     p->open_packs++;
 }
