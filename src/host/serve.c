@@ -321,7 +321,7 @@ void serve_begin(struct process *p)
         .older = p->run->stress.older,
         .stay = p->run->stress.cold,
         .strict = p->run->stress.strict,
-        .cache_size = p->run->stress.tinycache ? 256 << 10 : 0,
+        .cache_size = p->run->stress.tinycache ? 384 << 10 : 0,
         .exit_limit = p->run->stress.leave ? 6000 : 0,
         .unit_insns = p->run->stress.single ? 1 : 0,
         .unit_blocks = p->run->stress.blocks ? 1 : 0,

@@ -124,7 +124,7 @@ static u8 condition_of(const struct insn *in)
 static void emit_side_exit(struct builder *b, u32 i)
 {
     const struct insn *in = &b->insn[i];
-    struct emit *c = &b->t->cold;
+    struct emit *c = &b->t->warm;
     u64 fall = in->pc + in->len;
     bool falls = path_way_on(b, i) == fall;
     u8 condition = condition_of(in) ^ !falls;

@@ -173,7 +173,7 @@ enum { CC_NE = 5 };
 /* An exit before instruction i, to the unit that begins with it; the flags are saved. The address of its code. */
 static u64 leave_before(struct builder *b, u32 i, u32 refs, bool r10_saved)
 {
-    struct emit *c = &b->t->cold;
+    struct emit *c = &b->t->warm;
     u32 k = exit_add(b, i, EXIT_DIRECT, b->insn[i].pc);
     b->exit[k].refs = (u16)refs;
     u64 at = emit_here(c);

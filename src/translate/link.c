@@ -110,6 +110,12 @@ void link_forget(struct translator *t, u32 exit)
         patch(t, l, l->stub);
 }
 
+void links_forget(struct translator *t)
+{
+    for (size_t exit = 0; exit < t->table.exits.n; exit++)
+        link_of(t, (u32)exit)->listed = false;
+}
+
 void link_place(struct translator *t, const struct place *p)
 {
     u32 next;

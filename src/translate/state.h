@@ -181,10 +181,11 @@ struct translator {
     VEC(struct gone) gone;
     u64 jump_mask;    /* which bits of a target index the jump tables; grows */
     u64 cache;        /* the program's address of the cache */
-    u32 cold_at;      /* cache offset of its cold part */
     struct emit hot;  /* unit bodies, growing up from the start of the cache */
-    struct emit cold; /* stubs, in the last quarter */
-    u8 *hot_ready, *cold_ready; /* up to where their pages are there */
+    struct emit warm; /* ways out of their middles, which are taken now and then: close together, so that few lines and pages are needed */
+    struct emit cold; /* what is needed once, or never */
+    u32 warm_at, cold_at; /* cache offsets of these */
+    u8 *hot_ready, *warm_ready, *cold_ready; /* up to where their pages are there */
     VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
     size_t ahead_next;
     u32 ahead_budget; /* how many more to translate before the next request */
@@ -410,6 +411,8 @@ struct link *link_of(struct translator *t, u32 exit);
 void link_exit(struct translator *t, u32 exit);
 /* Send it back to its stub, for good: its unit is going. */
 void link_forget(struct translator *t, u32 exit);
+/* The same for all, when there is no code any more. */
+void links_forget(struct translator *t);
 /* Link all exits that lead to a place that is translated now, or otherwise, or is no more. */
 void link_place(struct translator *t, const struct place *p);
 /* Whoever comes to the head of the unit at `from` goes on to `to` instead. */

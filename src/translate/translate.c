@@ -28,15 +28,17 @@ static void detect_features(struct translator *t)
     t->has_quick_loop = b == signature_AMD_ebx;
 }
 
-/* Two thirds of the cache are for unit bodies, the last for stubs. */
+/* Half of the cache is for unit bodies, the rest for stubs. */
 static void begin_cache(struct translator *t)
 {
     u8 *cache = t->config.wire + WIRE_CACHE_OFF;
     u64 size = t->config.cache_size ? t->config.cache_size : WIRE_CACHE_SIZE;
     s64 to_app = (s64)(t->cache - (u64)(uintptr_t)cache);
-    t->cold_at = (u32)ALIGN_DOWN(size / 3 * 2, 64);
+    t->warm_at = (u32)ALIGN_DOWN(size / 2, 64);
+    t->cold_at = (u32)ALIGN_DOWN(size / 4 * 3, 64);
     /* Offset 0 means "none" in several tables, so the first bytes stay unused. */
-    t->hot = (struct emit){.p = cache + 64, .end = cache + t->cold_at, .to_app = to_app};
+    t->hot = (struct emit){.p = cache + 64, .end = cache + t->warm_at, .to_app = to_app};
+    t->warm = (struct emit){.p = cache + t->warm_at, .end = cache + t->cold_at, .to_app = to_app};
     t->cold = (struct emit){.p = cache + t->cold_at, .end = cache + size, .to_app = to_app};
 }
 
@@ -109,18 +111,40 @@ void translator_free(struct translator *t)
 
 /* -- One unit --------------------------------------------------------------------------------- */
 
+/* Up to where the parts of the cache are filled. */
+struct ends {
+    struct emit hot, warm, cold;
+};
+
+static struct ends ends_of(const struct translator *t)
+{
+    return (struct ends){t->hot, t->warm, t->cold};
+}
+
+/* What was emitted since is not needed. */
+static void back_to(struct translator *t, const struct ends *e)
+{
+    t->hot = e->hot;
+    t->warm = e->warm;
+    t->cold = e->cold;
+}
+
+static bool is_overfull(const struct translator *t)
+{
+    return t->hot.full || t->warm.full || t->cold.full;
+}
+
 /* Emit, and where an instruction in the middle cannot be translated, end the unit before it and
  * emit again. */
 static bool emit_or_shorten(struct builder *b, u32 *entry)
 {
-    struct emit hot = b->t->hot, cold = b->t->cold;
+    const struct ends before = ends_of(b->t);
     for (;;) {
         if (b->is_hot)
             hot_trim(b);
         if (body_emit(b, entry))
             break;
-        b->t->hot = hot;
-        b->t->cold = cold;
+        back_to(b->t, &before);
         if (b->failed == 0)
             return false;
         b->n_insns = b->failed;
@@ -173,12 +197,15 @@ static u32 commit_unit(struct builder *b)
     return number;
 }
 
-/* The same for what is only about the code that was emitted for it. */
+/* The same for what is only about the code that was emitted for it. A unit that is made anew may be the one that it was: then the links of
+ * its old code are given up, and whoever is still in that asks. */
 static void commit_code(struct builder *b, u32 number)
 {
     b->t->below[number] = 0;
-    for (u32 k = 0; k < b->n_exits; k++)
+    for (u32 k = 0; k < b->n_exits; k++) {
+        link_forget(b->t, b->exit0 + k);
         *link_of(b->t, b->exit0 + k) = b->link[k];
+    }
     for (u32 k = 0; k < b->n_marks; k++) {
         b->mark[k].unit = number;
         vec_push(&b->t->marks, b->mark[k]);
@@ -230,7 +257,7 @@ static void connect_chain(struct translator *t)
     for (u32 i = 0; i < t->n_chained; i++)
         if (t->chained[i].call.field)
             branch_call_stub(t, &t->chained[i].call);
-    check(!t->hot.full && !t->cold.full);
+    check(!is_overfull(t));
     for (u32 i = 0; i < t->n_chained; i++)
         connect(t, &t->chained[i]);
     t->n_chained = 0;
@@ -238,7 +265,7 @@ static void connect_chain(struct translator *t)
 
 static bool has_room(const struct translator *t, ptrdiff_t room)
 {
-    return t->hot.end - t->hot.p >= room && t->cold.end - t->cold.p >= room &&
+    return t->hot.end - t->hot.p >= room && t->warm.end - t->warm.p >= room && t->cold.end - t->cold.p >= room &&
            t->marks.n + UNIT_MARKS <= t->marks.cap && t->places.n <= (3u << WIRE_INDEX_LOG2) / 4;
 }
 
@@ -265,6 +292,7 @@ bool translate_flush(struct translator *t, struct err *e)
     }
     unpublish_all(t);
     novel_forget_volatile(t);
+    links_forget(t);
     places_fini(&t->places);
     pages_fini(&t->pages);
     t->marks.n = 0;
@@ -281,7 +309,7 @@ bool translate_flush(struct translator *t, struct err *e)
 static bool number_and_emit(struct builder *b, u32 *entry, u32 *number)
 {
     struct translator *t = b->t;
-    struct emit hot = t->hot, cold = t->cold;
+    const struct ends before = ends_of(t);
     u32 known = numbers_find(b);
     if (known) {
         *number = known - 1;
@@ -290,8 +318,7 @@ static bool number_and_emit(struct builder *b, u32 *entry, u32 *number)
             return false;
         if (numbers_hold(b, *number))
             return true;
-        t->hot = hot;
-        t->cold = cold;
+        back_to(t, &before);
     }
     b->exit0 = (u32)t->table.exits.n;
     if (!table_has_room(t, b->err) || !emit_or_shorten(b, entry))
@@ -321,7 +348,7 @@ static bool translate_one(struct translator *t, u64 key, u32 chain, bool aside, 
         t->config.begin(t->config.ctx);
     if (!path_form(b) || !number_and_emit(b, &entry, &number))
         return false;
-    check(!t->hot.full && !t->cold.full);
+    check(!is_overfull(t));
     commit_code(b, number);
     note_chained(b, number, entry);
     return true;
@@ -345,6 +372,7 @@ static void make_ready(const struct emit *e, u8 **ready)
 static bool translate_unit(struct translator *t, u64 key, enum arrival by, struct err *e)
 {
     make_ready(&t->hot, &t->hot_ready);
+    make_ready(&t->warm, &t->warm_ready);
     make_ready(&t->cold, &t->cold_ready);
     struct emit before = t->hot;
     t->looked.n = 0;
@@ -422,13 +450,12 @@ bool translate_hot(struct translator *t, const u32 *exit_ids, u32 n)
     const struct place *p = places_find(&t->places, b->pc);
     if (!p || !p->unit || !hot_path(b, exits, n))
         return false;
-    struct emit before = t->hot, cold = t->cold;
+    const struct ends before = ends_of(t);
     while (emit_here(&t->hot) & 15)
         emit_8(&t->hot, 0xcc);
     if (!number_and_emit(b, &entry, &number) ||
         drop_holds(t, places_find(&t->places, b->pc), number)) {
-        t->hot = before;
-        t->cold = cold;
+        back_to(t, &before);
         return false;
     }
     commit_code(b, number);
@@ -495,8 +522,8 @@ static void make_door(struct translator *t, u64 key, enum arrival by)
     u32 *door = by == BY_JUMP ? &p->door : &p->landing;
     if (!*door) {
         t->looked.n = 0;
-        *door = branch_door(t, &t->cold, key & ~PC_QUIET, by);
-        emit_jmp(&t->cold, t->cache + (masks_gate(t) ? p->inner : p->entry));
+        *door = branch_door(t, &t->warm, key & ~PC_QUIET, by);
+        emit_jmp(&t->warm, t->cache + (masks_gate(t) ? p->inner : p->entry));
         drop_note(t, key);
         t->stats.doors++;
     }
@@ -598,6 +625,6 @@ struct translate_stats translator_stats(const struct translator *t)
 {
     struct translate_stats s = t->stats;
     const u8 *cache = t->config.wire + WIRE_CACHE_OFF;
-    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->cold.p - (cache + t->cold_at));
+    s.cache_bytes = (u64)(t->hot.p - cache) + (u64)(t->warm.p - (cache + t->warm_at)) + (u64)(t->cold.p - (cache + t->cold_at));
     return s;
 }

@@ -36,7 +36,7 @@ struct input {
 
 static u8 *wire, *seen;
 static struct translator *t;
-static struct emit hot, cold; /* as they were at the beginning */
+static struct emit hot, warm, cold; /* as they were at the beginning */
 static struct input input;
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
@@ -82,14 +82,17 @@ static void make_translator(void)
         .fetch = fetch, .ctx = &input, .wire = wire, .base = places[0].base, .jump = JUMP};
     t = translator_new(&c);
     hot = t->hot;
+    warm = t->warm;
     cold = t->cold;
 }
 
 static void forget_emitted(void)
 {
     memset(seen + (hot.p - wire - WIRE_CACHE_OFF), 0, (size_t)(t->hot.p - hot.p));
+    memset(seen + (warm.p - wire - WIRE_CACHE_OFF), 0, (size_t)(t->warm.p - warm.p));
     memset(seen + (cold.p - wire - WIRE_CACHE_OFF), 0, (size_t)(t->cold.p - cold.p));
     t->hot = hot;
+    t->warm = warm;
     t->cold = cold;
 }
 
@@ -98,7 +101,7 @@ static void move_to(u64 base)
     struct guest_points *g = &t->config.guest;
     t->config.base = base;
     t->cache = base + WIRE_CACHE_OFF;
-    t->hot.to_app = t->cold.to_app = (s64)(base - (u64)(uintptr_t)wire);
+    t->hot.to_app = t->warm.to_app = t->cold.to_app = (s64)(base - (u64)(uintptr_t)wire);
     *g = (struct guest_points){base + 0x100, base + 0x200, base + 0x300, base + 0x400,
                                base + 0x500, base + 0x600, base + 0x700, base + 0x800, base + 0x900};
 }
@@ -107,6 +110,7 @@ static void begin(const u8 *head)
 {
     forget_emitted();
     madvise(wire + WIRE_INDEX_OFF, WIRE_INDEX_SIZE, MADV_DONTNEED);
+    links_forget(t);
     t->table.units.n = t->table.insns.n = t->table.refs.n = t->table.exits.n = t->table.code.n = 0;
     t->marks.n = t->ahead.n = t->ahead_next = 0;
     t->ahead_budget = t->n_chained = 0;
@@ -211,7 +215,7 @@ static bool decode(u64 at, struct piece *p)
     static ZydisDecoder d;
     static bool ready;
     const u8 *from = wire + WIRE_CACHE_OFF + (at - t->cache);
-    const u8 *end = from >= cold.p ? t->cold.p : t->hot.p;
+    const u8 *end = from >= cold.p ? t->cold.p : from >= warm.p ? t->warm.p : t->hot.p;
     if (!ready)
         ready = ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
                 ZYAN_SUCCESS(ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE)); /* nops */

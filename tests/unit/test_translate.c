@@ -33,7 +33,7 @@ struct bench {
     struct translate_config config;
     struct translator *t;
     const struct unit_table *table;
-    u8 *hot, *cold; /* where the parts of the cache begin */
+    u8 *hot, *warm, *cold; /* where the parts of the cache begin */
     struct err err;
     u64 entry; /* of the unit at pc, 0 if it was refused */
 };
@@ -79,6 +79,7 @@ static void bench_open(struct bench *b, const u8 *code, size_t size, u64 pc, str
     b->t = translator_new(c);
     b->table = translator_table(b->t);
     b->hot = b->t->hot.p;
+    b->warm = b->t->warm.p;
     b->cold = b->t->cold.p;
 }
 
@@ -159,6 +160,8 @@ static size_t emitted_from(const struct bench *b, u64 at)
         return 0;
     if (p >= b->cold)
         return p < b->t->cold.p ? (size_t)(b->t->cold.p - p) : 0;
+    if (p >= b->warm)
+        return p < b->t->warm.p ? (size_t)(b->t->warm.p - p) : 0;
     return p >= b->hot && p < b->t->hot.p ? (size_t)(b->t->hot.p - p) : 0;
 }
 
@@ -779,7 +782,7 @@ static void what_cannot_be_run_is_refused_with_a_sentence(void)
                 CHECK_CASE(ask(&b, NEAR, by) == 0, "%s", refused[i].name);
                 CHECK_CASE(strstr(b.err.text, "0x5555"), "%s: %s", refused[i].name, b.err.text);
             }
-            CHECK(b.table->units.n == 0 && b.t->hot.p == b.hot && b.t->cold.p == b.cold);
+            CHECK(b.table->units.n == 0 && b.t->hot.p == b.hot && b.t->warm.p == b.warm && b.t->cold.p == b.cold);
             CHECK(place_of(&b, NEAR).unit == 0 && place_of(&b, NEAR).door == 0);
             bench_close(&b);
         }

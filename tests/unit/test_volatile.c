@@ -236,14 +236,15 @@ static void stack_stores_are_not_trusted_near_the_stack(void)
 /* Much more code than the cache holds: it goes on, and what comes back has the numbers it had. */
 static void a_full_cache_begins_anew(void)
 {
-    struct translator *t = open("", 0, 256 << 10);
+    struct translator *t = open("", 0, 384 << 10);
     volatile_to = CODE;
     u32 asked = 0;
     size_t units = 0;
     for (u32 round = 0; round < 8; round++) {
         for (u32 i = 0; i < CODE_SIZE - 16; i += 2, asked++)
             CHECK(ask(t, i) != 0);
-        CHECK(round == 0 || t->table.units.n == units);
+        /* A few are others, by what is there when they are made: a unit that shares another's call has no landing of its own. */
+        CHECK_CASE(round == 0 || t->table.units.n - units < units / 256, "round %u: %zu units, before %zu", round, t->table.units.n, units);
         units = t->table.units.n;
     }
     CHECK(t->stats.flushes > 2 && stops == t->stats.flushes);
