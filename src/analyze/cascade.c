@@ -18,49 +18,39 @@ bool cascade_suits(const struct shape *s)
 
 /* -- The first level ---------------------------------------------------------------------------- */
 
-struct first {
-    struct cache *cache;
-    u32 log2;
-};
-
-static void see_first(const struct first first[SIDES], u64 owner, const struct touch *x, u32 n,
-                      struct missed_list *to)
+static void see_first(struct cache *const first[SIDES], u64 owner, const struct touch *x, u32 n,
+                      struct touch_list *to)
 {
     for (u32 i = 0; i < n; i++) {
-        const struct first *f = &first[x[i].id / TOUCH_CODE];
-        const u64 at = x[i].address & ADDRESS_MASK;
-        u64 line = at >> f->log2 | owner,
-            last = (at + x[i].size % TOUCH_CROSSING - 1) >> f->log2 | owner;
-        for (; line <= last; line++)
-            if (!cache_find(f->cache, line)) {
-                cache_put(f->cache, line);
-                vec_push(&to->v, ((struct missed){line, i}));
-            }
+        struct cache *c = first[x[i].id / TOUCH_CODE];
+        const u64 line = x[i].line | owner;
+        if (cache_find(c, line))
+            continue;
+        cache_put(c, line);
+        vec_push(&to->v, x[i]);
     }
 }
 
-/* The same where sets are vectors, as many as a power of two. */
-static inline VECTOR bool see_line(const struct first *f, u64 line)
+/* The same where sets are vectors, as many as a power of two. Whether the line is there or not, it is in front then, and those that were
+ * before it are one place further: no branch depends on either. */
+static VECTOR void see_first_vectors(struct cache *const first[SIDES], u64 owner,
+                                     const struct touch *x, u32 n, struct touch_list *to)
 {
-    u64 *set = f->cache->lines + (line & (f->cache->sets - 1)) * CACHE_VECTOR_WAYS;
-    if (set[0] == line || cache_vector_find(set, line))
-        return true;
-    cache_vector_put(set, line);
-    return false;
-}
-
-static VECTOR void see_first_vectors(const struct first first[SIDES], u64 owner,
-                                     const struct touch *x, u32 n, struct missed_list *to)
-{
+    u64 *const lines[SIDES] = {first[0]->lines, first[1]->lines};
+    const u64 mask[SIDES] = {first[0]->sets - 1, first[1]->sets - 1};
+    struct touch *missed = vec_grow(&to->v, n);
     for (u32 i = 0; i < n; i++) {
-        const struct first *f = &first[x[i].id / TOUCH_CODE];
-        const u64 at = x[i].address & ADDRESS_MASK;
-        u64 line = at >> f->log2 | owner,
-            last = (at + x[i].size % TOUCH_CROSSING - 1) >> f->log2 | owner;
-        for (; line <= last; line++)
-            if (!see_line(f, line))
-                vec_push(&to->v, ((struct missed){line, i}));
+        const u32 side = x[i].id / TOUCH_CODE;
+        const u64 line = x[i].line | owner;
+        u64 *set = lines[side] + (line & mask[side]) * CACHE_VECTOR_WAYS;
+        const __m512i all = _mm512_set1_epi64((s64)line), v = _mm512_load_si512(set);
+        const u32 found = _mm512_cmpeq_epi64_mask(v, all);
+        _mm512_store_si512(
+            set, _mm512_mask_alignr_epi64(v, (__mmask8)_blsmsk_u32(found), v, all, 7));
+        *missed = x[i];
+        missed += !found;
     }
+    to->v.n = (size_t)(missed - to->v.v);
 }
 
 /* -- The others --------------------------------------------------------------------------------- */
@@ -73,34 +63,34 @@ struct next {
 
 static void fetch(const struct next *c, u64 line)
 {
-    u64 at = (line & LINE_NUMBER) << c->above >> c->log2;
+    u64 at = line << c->above >> c->log2;
     __builtin_prefetch(c->cache->lines + cache_set_of(c->cache, at) * c->cache->ways);
 }
 
-static void see_next(const struct next next[SIDES], u64 owner, const struct touch *x,
-                     const struct missed_list *from, struct missed_list *to)
+static void see_next(const struct next next[SIDES], u64 owner, const struct touch_list *from,
+                     struct touch_list *to)
 {
-    const struct missed *m = from->v.v;
-    for (size_t i = 0; i < from->v.n; i++) {
-        if (i + AHEAD < from->v.n)
-            fetch(&next[x[m[i + AHEAD].touch].id / TOUCH_CODE], m[i + AHEAD].line);
-        const struct next *c = &next[x[m[i].touch].id / TOUCH_CODE];
-        const u64 start = (m[i].line & LINE_NUMBER) << c->above, end = start + (1ull << c->above);
+    const struct touch *x = from->v.v, *last = x + from->v.n;
+    for (; x < last; x++) {
+        if (x + AHEAD < last)
+            fetch(&next[x[AHEAD].id / TOUCH_CODE], x[AHEAD].line);
+        const struct next *c = &next[x->id / TOUCH_CODE];
+        const u64 start = x->line << c->above, end = start + (1ull << c->above);
         for (u64 line = start >> c->log2; line <= (end - 1) >> c->log2; line++)
             if (!cache_find(c->cache, line | owner)) {
                 cache_put(c->cache, line | owner);
-                vec_push(&to->v, ((struct missed){line | owner, m[i].touch}));
+                vec_push(&to->v, ((struct touch){{line}, x->id, {x->at}}));
             }
     }
 }
 
-/* A touch misses once, however many of its lines do. */
-static void count(const struct missed_list *list, u32 level, struct tally *t, const struct touch *x,
+/* An event misses once, however many of its lines do. */
+static void count(const struct touch_list *list, u32 level, struct tally *t,
                   struct crossing *crossings)
 {
     for (size_t i = 0; i < list->v.n; i++)
-        if (!i || list->v.v[i].touch != list->v.v[i - 1].touch)
-            hierarchy_count(t, &x[list->v.v[i].touch], crossings, 1u << level);
+        if (!i || list->v.v[i].at != list->v.v[i - 1].at)
+            hierarchy_count(t, &list->v.v[i], crossings, 1u << level);
 }
 
 static u32 log2_of(const struct shape *s, enum side side, u32 level)
@@ -112,23 +102,23 @@ void cascade_take(struct hierarchy *h, struct hierarchy_part *part, struct core 
                   struct tally *t, const struct touch *x, size_t n, struct crossing *crossings)
 {
     const struct shape *s = h->shape;
-    struct first first[SIDES];
+    struct cache *first[SIDES];
     bool vectors = true;
     for (u32 side = 0; side < SIDES; side++) {
-        first[side] = (struct first){core->cache[s->path[side][0]], log2_of(s, side, 0)};
-        vectors &= cache_is_vectors(first[side].cache);
+        first[side] = core->cache[s->path[side][0]];
+        vectors &= cache_is_vectors(first[side]);
     }
-    struct missed_list *list = part->missed;
+    struct touch_list *list = part->missed;
     list[0].v.n = 0;
     (vectors ? see_first_vectors : see_first)(first, t->owner, x, (u32)n, &list[0]);
-    count(&list[0], 0, t, x, crossings);
+    count(&list[0], 0, t, crossings);
     for (u32 level = 1; level < s->n_levels; level++) {
         struct next next[SIDES];
         for (u32 side = 0; side < SIDES; side++)
             next[side] = (struct next){core->cache[s->path[side][level]], log2_of(s, side, level),
                                        log2_of(s, side, level - 1)};
         list[level % 2].v.n = 0;
-        see_next(next, t->owner, x, &list[(level + 1) % 2], &list[level % 2]);
-        count(&list[level % 2], level, t, x, crossings);
+        see_next(next, t->owner, &list[(level + 1) % 2], &list[level % 2]);
+        count(&list[level % 2], level, t, crossings);
     }
 }

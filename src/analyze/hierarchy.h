@@ -46,17 +46,9 @@ struct core {
     struct stride *strides[SHAPE_CACHES]; /* NULL where there is no such prefetcher */
 };
 
-/* A line that a level has missed, and for which touch of a list. */
-struct missed {
-    u64 line;
-    u32 touch;
-};
-struct missed_list {
-    VEC(struct missed) v;
-};
 
 struct hierarchy_part {
-    struct missed_list missed[2]; /* cascade.c's: in one level, and in the next */
+    struct touch_list missed[2]; /* cascade.c's: in one level, and in the next */
     struct cache_stats stats[SHAPE_CACHES];
     struct coherence_stats coherence;
     struct sharing sharing;
@@ -107,10 +99,10 @@ struct coherence_stats hierarchy_coherence(const struct hierarchy *h);
 /* What a touch has missed, levels as bits, is known. */
 void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings,
                      u32 missed);
-/* Whether cascade_take() will do. */
+/* Whether cascade_take() will do; its touches are of lines. */
 bool cascade_suits(const struct shape *s);
 void cascade_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
-                struct tally *t, const struct touch *x, size_t n, struct crossing *crossings);
+                  struct tally *t, const struct touch *x, size_t n, struct crossing *crossings);
 /* A line of the first level is touched. */
 void levels_visit(struct visit *v, u64 number);
 /* An evicted line comes to a level: LINE_DIRTY and LINE_SHARED are its state. */

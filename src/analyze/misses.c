@@ -247,6 +247,7 @@ static struct misses_maker *new_maker(struct misses_memory *x)
     struct misses_maker *k = zeros(1, sizeof *k);
     touch_maker_init(&k->lines, x->table, rule_of(m, SIDE_code), rule_of(m, SIDE_data));
     k->lines.timed = m->asks_why;
+    k->lines.by_line = m->hierarchy.is_cascade;
     if (m->shape.n_tlbs)
         touch_maker_init(&k->pages, x->table, tlbs_rule(&m->shape, SIDE_code), tlbs_rule(&m->shape, SIDE_data));
     vec_push(&x->makers, k);

@@ -434,6 +434,16 @@ void pipeline_end(struct pipe_memory *m)
     free(m);
 }
 
+u64 pipeline_ticks(void)
+{
+    return __rdtsc();
+}
+
+void pipeline_unpacked(struct pipeline *p, u64 since)
+{
+    __atomic_fetch_add(&p->stats.decode, __rdtsc() - since, __ATOMIC_RELAXED);
+}
+
 struct pipe_stats pipeline_stats(const struct pipeline *p)
 {
     struct pipe_stats n = p->stats;

@@ -23,7 +23,7 @@ struct stretch;
 /* What the threads' time went to, in ticks of the processor's clock. */
 struct pipe_stats {
     u64 ticks;  /* from the first stretch to the last, of one clock */
-    u64 decode; /* of all threads together, as all below */
+    u64 decode; /* and unpack; of all threads together, as all below */
     u64 add;
     u64 take;
     u64 wait; /* for works to be taken */
@@ -43,6 +43,9 @@ struct stretch *pipeline_open(struct pipe_memory *m, u64 turn, u32 thread);
 void pipeline_add(struct stretch *s, const struct events *e);
 void pipeline_close(struct stretch *s);
 void pipeline_end(struct pipe_memory *m);
+/* What a thread did since then was to unpack records; now. */
+void pipeline_unpacked(struct pipeline *p, u64 since);
+u64 pipeline_ticks(void);
 struct pipe_stats pipeline_stats(const struct pipeline *p);
 void pipeline_free(struct pipeline *p);
 

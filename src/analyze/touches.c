@@ -80,6 +80,7 @@ void touches_open(struct touches *t, struct touch_maker *m)
     filter_forget(&m->data);
     t->maker = m;
     t->list.n = t->crossings.n = t->times.n = 0;
+    t->at = 0;
     t->clock = 0;
     for (u32 i = 0; i < t->parts; i++)
         t->part[i].v.n = 0;
@@ -124,7 +125,14 @@ static u32 flagged(const struct touch_maker *m, const struct ref *r, u32 size)
     return size | TOUCH_WRITE | (r->kind == REF_STORE ? TOUCH_STORE : 0);
 }
 
-static void write_script(struct touch_maker *m, struct touch_script *s, const struct unit_exit *x)
+/* Lines that so many bytes can be of. */
+static u32 lines_of(const struct touch_filter *f, u32 size)
+{
+    return 2 + (size >> f->places.log2);
+}
+
+static __attribute__((noinline)) void write_script(struct touch_maker *m, struct touch_script *s,
+                                                   const struct unit_exit *x)
 {
     const struct unit *u = &m->table->units.v[x->unit];
     const struct ref *r = &m->table->refs.v[u->ref0];
@@ -140,15 +148,19 @@ static void write_script(struct touch_maker *m, struct touch_script *s, const st
         }
     }
     s->n = (u32)m->steps.n - s->first;
+    for (u32 i = s->first; i < m->steps.n; i++) {
+        const struct touch_step *step = &m->steps.v[i];
+        s->room += lines_of(step->id & TOUCH_CODE ? &m->code : &m->data, step->size);
+    }
 }
 
-static struct touch_script *script_of(struct touch_maker *m, u32 exit)
+static inline struct touch_script *script_of(struct touch_maker *m, u32 exit)
 {
+    if (__builtin_expect(exit < m->scripts.n && m->scripts.v[exit].known, 1))
+        return &m->scripts.v[exit];
     vec_reach(&m->scripts, exit);
-    struct touch_script *s = &m->scripts.v[exit];
-    if (!s->known)
-        write_script(m, s, &m->table->exits.v[exit]);
-    return s;
+    write_script(m, &m->scripts.v[exit], &m->table->exits.v[exit]);
+    return &m->scripts.v[exit];
 }
 
 /* -- Records ------------------------------------------------------------------------------------ */
@@ -169,20 +181,53 @@ INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter
     return to + stays;
 }
 
+/* The same, line by line. */
+INLINE struct touch *touch_by_line(struct touch *to, struct touch t, u32 at, struct touch_filter *f,
+                                   struct touch_places p, enum filter_kind kind)
+{
+    const u64 from = t.address & ADDRESS_MASK;
+    u64 line = from >> p.log2, last = (from + t.size - 1) >> p.log2;
+    do {
+        bool stays = touch_line(f, p.mask, line, 0, kind);
+        *to = (struct touch){{line}, t.id, {at}};
+        to += stays;
+    } while (__builtin_expect(++line <= last, 0));
+    return to;
+}
+
+static void touch_lines(struct touches *t, struct touch x, u32 at)
+{
+    struct touch_filter *f = x.id & TOUCH_CODE ? &t->maker->code : &t->maker->data;
+    struct touch *to = vec_grow(&t->list, lines_of(f, x.size)), *end;
+    if (f->kind == FILTER_lines)
+        end = touch_by_line(to, x, at, f, f->places, FILTER_lines);
+    else
+        end = touch_by_line(to, x, at, f, f->places, FILTER_any);
+    t->list.n = (size_t)(end - t->list.v);
+}
+
 /* A whole record of a plain exit, with the addresses of its references. */
 INLINE void run_script_as(struct touches *t, const struct touch_script *s, const u64 *address,
-                          enum filter_kind code, enum filter_kind data)
+                          enum filter_kind code, enum filter_kind data, bool by_line)
 {
     struct touch_maker *m = t->maker;
     const struct touch_places c = m->code.places, d = m->data.places;
     const struct touch_step *step = m->steps.v + s->first, *end = step + s->n;
-    struct touch *to = vec_grow(&t->list, s->n);
-    for (; step < end; step++)
-        if (step->pc)
-            to = touch(to, (struct touch){step->pc, step->id, step->size}, &m->code, c, code);
+    struct touch *to = vec_grow(&t->list, by_line ? s->room : s->n);
+    for (u32 at = t->at; step < end; step++, at++) {
+        const bool is_code = step->id & TOUCH_CODE;
+        const struct touch x = {{is_code ? step->pc : *address++}, step->id, {step->size}};
+        if (by_line && is_code)
+            to = touch_by_line(to, x, at, &m->code, c, code);
+        else if (by_line)
+            to = touch_by_line(to, x, at, &m->data, d, data);
+        else if (is_code)
+            to = touch(to, x, &m->code, c, code);
         else
-            to = touch(to, (struct touch){*address++, step->id, step->size}, &m->data, d, data);
+            to = touch(to, x, &m->data, d, data);
+    }
     t->list.n = (size_t)(to - t->list.v);
+    t->at += s->n;
 }
 
 static void time_script(struct touches *t, const struct touch_script *s, u32 insns)
@@ -197,18 +242,28 @@ static void time_script(struct touches *t, const struct touch_script *s, u32 ins
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
     const struct touch_filter *c = &t->maker->code, *d = &t->maker->data;
-    if (c->kind == FILTER_lines && d->kind == FILTER_lines)
-        run_script_as(t, s, address, FILTER_lines, FILTER_lines);
+    if (t->maker->by_line && c->kind == FILTER_lines && d->kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_lines, true);
+    else if (t->maker->by_line && c->kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_any, true);
+    else if (t->maker->by_line)
+        run_script_as(t, s, address, FILTER_any, FILTER_any, true);
+    else if (c->kind == FILTER_lines && d->kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_lines, false);
     else if (c->kind == FILTER_lines && d->kind == FILTER_writes)
-        run_script_as(t, s, address, FILTER_lines, FILTER_writes);
+        run_script_as(t, s, address, FILTER_lines, FILTER_writes, false);
     else if (c->kind == FILTER_lines)
-        run_script_as(t, s, address, FILTER_lines, FILTER_any);
+        run_script_as(t, s, address, FILTER_lines, FILTER_any, false);
     else
-        run_script_as(t, s, address, FILTER_any, FILTER_any);
+        run_script_as(t, s, address, FILTER_any, FILTER_any, false);
 }
 
 static inline void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
 {
+    if (t->maker->by_line) {
+        touch_lines(t, x, t->at++);
+        return;
+    }
     struct touch *to = vec_grow(&t->list, 1), *end;
     if (f->kind == FILTER_lines)
         end = touch(to, x, f, f->places, FILTER_lines);
@@ -224,7 +279,7 @@ static void touch_insns(struct touches *t, u32 id, u32 n)
     t->clock += n;
     for (u32 i = id; i < id + n; i++) {
         const struct unit_insn *in = &t->maker->table->insns.v[i];
-        touch_one(t, (struct touch){in->pc, i | TOUCH_CODE, in->len}, &t->maker->code);
+        touch_one(t, (struct touch){{in->pc}, i | TOUCH_CODE, {in->len}}, &t->maker->code);
     }
 }
 
@@ -251,7 +306,7 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
             vec_reach(&m->refs, id);
             m->refs.v[id]++;
         }
-        touch_one(t, (struct touch){b->addr[j], id, flagged(m, s, size ? size : s->size)},
+        touch_one(t, (struct touch){{b->addr[j]}, id, {flagged(m, s, size ? size : s->size)}},
                   &m->data);
         if (m->timed)
             vec_push(&t->times, t->clock);
@@ -301,11 +356,41 @@ static void cross(struct touches *t, const struct touch *x)
     vec_push(&t->crossings, ((struct crossing){.id = x->id}));
     for (u64 at = x->address & ADDRESS_MASK; at < end;) {
         u64 block = at >> t->block_log2, next = MIN((block + 1) << t->block_log2, end);
-        struct touch piece = {at, number | (x->id & TOUCH_CODE),
-                              (u32)(next - at) | (x->size & ~TOUCH_SIZE) | TOUCH_CROSSING};
+        struct touch piece = {{at}, number | (x->id & TOUCH_CODE),
+                              {(u32)(next - at) | (x->size & ~TOUCH_SIZE) | TOUCH_CROSSING}};
         vec_push(&part_of(t, block)->v, piece);
         at = next;
     }
+}
+
+static struct touch_list *part_of_line(struct touches *t, const struct touch *x)
+{
+    const struct touch_filter *f = x->id & TOUCH_CODE ? &t->maker->code : &t->maker->data;
+    return part_of(t, x->line << f->places.log2 >> t->block_log2);
+}
+
+/* The same of touches of lines: those of an event follow each other. */
+static void deal_lines(struct touches *t)
+{
+    const struct touch *x = t->list.v, *end = x + t->list.n;
+    while (x < end) {
+        const struct touch *first = x;
+        const u32 number = (u32)t->crossings.n;
+        bool crosses = false;
+        while (++x < end && x->at == first->at)
+            crosses |= part_of_line(t, x) != part_of_line(t, first);
+        if (crosses)
+            vec_push(&t->crossings, ((struct crossing){.id = first->id}));
+        for (; first < x; first++) {
+            struct touch piece = *first;
+            if (crosses) {
+                piece.id = number | (piece.id & TOUCH_CODE);
+                piece.at |= TOUCH_CROSSING;
+            }
+            vec_push(&part_of_line(t, first)->v, piece);
+        }
+    }
+    t->list.n = 0;
 }
 
 /* Move the list to the parts. */
@@ -337,5 +422,5 @@ void touches_add(struct touches *t, const struct events *e)
             add_any(t, e, i, begun, goes_on);
     }
     if (t->parts > 1)
-        deal(t);
+        (t->maker->by_line ? deal_lines : deal)(t);
 }

@@ -11,10 +11,18 @@
 #include "decode/decode.h"
 
 /* The first and last byte decide which lines: id is a reference of the unit table, or, with TOUCH_CODE, an instruction of it; of a
- * piece of a crossing touch, the number of its crossing. Flags are in the upper bits of the size. */
+ * piece of a crossing touch, the number of its crossing. Flags are in the upper bits of the size.
+ *
+ * Where only lines matter, a touch is one of a line: an event that comes to several has as many, one behind the other, with the same `at`, which
+ * numbers events of a work, and is far below the flags. */
 struct touch {
-    u64 address;
-    u32 id, size;
+    union {
+        u64 address, line;
+    };
+    u32 id;
+    union {
+        u32 size, at;
+    };
 };
 #define TOUCH_CODE     0x80000000u
 #define TOUCH_WRITE    0x80000000u /* only if writes are told from reads */
@@ -28,7 +36,7 @@ struct touch {
 /* What a record of an exit touches, in order: an instruction whose line is not the latest of its set anyway, or a reference, whose address is
  * the record's. */
 struct touch_step {
-    u64 pc; /* 0: a reference */
+    u64 pc; /* of an instruction; a reference has none */
     u32 id, size;
 };
 
@@ -36,7 +44,7 @@ struct touch_step {
  * happens. */
 struct touch_script {
     u64 passed; /* its records so far */
-    u32 first;
+    u32 first, room; /* touches of lines, at most */
     u32 n : 30, known : 1, plain : 1;
 };
 
@@ -89,6 +97,7 @@ struct touch_maker {
     VEC(struct touch_step) steps;
     struct passes passes; /* of records that no script is for */
     VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
+    bool by_line;  /* touches are of lines */
     bool timed;    /* somebody wants to know when; then no reference may be left out */
 };
 
@@ -99,6 +108,7 @@ struct touches {
     u32 parts, block_log2;   /* the block of an address, modulo parts, is its part */
     struct touch_list *part; /* with several parts, where the list goes */
     VEC(struct crossing) crossings;
+    u32 at;          /* the next touch of a line is at */
     u64 clock;       /* if timed, instructions that ran */
     VEC(u64) times;  /* and by number in the list among the references: the clock with its own instruction */
 };

@@ -23,11 +23,6 @@ void walk_where(struct walk *w, bool (*wants)(void *ctx, size_t piece), void *ct
     w->wants_ctx = ctx;
 }
 
-void walk_alone(struct walk *w)
-{
-    w->alone = true;
-}
-
 static void forget_decoders(struct walk *w)
 {
     for (size_t i = 0; i < w->trace->units.n; i++) {
@@ -86,13 +81,26 @@ static struct decoder *decoder_of(struct walk *w)
     return d;
 }
 
+void walk_window(struct walk *w, const struct relay_window *window, const u8 *records)
+{
+    w->given = true;
+    w->window = (struct ahead_window){.piece = window->piece, .records = records, .size = window->size};
+    w->before = window->before;
+    w->next = 0;
+    w->table = trace_table(w->trace, window->piece);
+    w->decoder = decoder_of(w);
+    w->decoder->carried = window->carried;
+}
+
 /* Make sure that there are records left in the window: 1, or 0 at the end of the trace, or -1. */
 static int have_records(struct walk *w, struct err *e)
 {
-    if (w->ahead && w->next < w->window.size)
+    if ((w->ahead || w->given) && w->next < w->window.size)
         return 1;
+    if (w->given)
+        return 0;
     if (!w->ahead)
-        w->ahead = ahead_new(w->trace, w->alone ? 0 : ahead_threads(w->trace), w->wants, w->wants_ctx);
+        w->ahead = ahead_new(w->trace, ahead_threads(w->trace), w->wants, w->wants_ctx);
     w->before += w->window.size;
     int more = ahead_next(w->ahead, &w->window, e);
     if (more <= 0)

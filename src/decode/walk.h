@@ -9,6 +9,7 @@
 
 #include "decode/ahead.h"
 #include "decode/decode.h"
+#include "decode/relay.h"
 #include "decode/trace.h"
 
 struct walk {
@@ -23,7 +24,7 @@ struct walk {
     u64 before;                 /* bytes of records before it */
     bool (*wants)(void *ctx, size_t piece);
     void *wants_ctx;
-    bool alone;
+    bool given; /* the window is, and nothing follows it */
     size_t at;       /* where in the window the current batch begins */
     size_t next;     /* ... and the next one */
     struct events events; /* the current batch */
@@ -43,8 +44,8 @@ struct share {
 void walk_init(struct walk *w, struct trace *t);
 /* Walk only the chunks of records, by their place in trace.pieces, for which this holds. Before the first walk_next. */
 void walk_where(struct walk *w, bool (*wants)(void *ctx, size_t piece), void *ctx);
-/* Unpack chunks without the help of other threads. Before the first walk_next. */
-void walk_alone(struct walk *w);
+/* Walk these records, which somebody else has unpacked, and nothing behind them. */
+void walk_window(struct walk *w, const struct relay_window *window, const u8 *records);
 /* Decode the next batch: 1, or 0 at the end, or -1 with a sentence that names chunk and offset. */
 int walk_next(struct walk *w, struct err *e);
 void walk_fini(struct walk *w);
