@@ -7,11 +7,12 @@
 
 #include <immintrin.h>
 
-#define VECTOR __attribute__((target("avx512f,avx512vl,bmi")))
+#define VECTOR __attribute__((target("avx512f,avx512vl,avx512dq,bmi")))
 
 static inline bool cache_has_vectors(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
 }
 
 /* The way a line is in; `ways` if it is in none. */

@@ -67,6 +67,8 @@ void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool 
 
 static void fini_part(struct hierarchy_part *p)
 {
+    vec_fini(&p->first[TOUCH_OF_CODE].v);
+    vec_fini(&p->first[TOUCH_OF_DATA].v);
     vec_fini(&p->missed[0].v);
     vec_fini(&p->missed[1].v);
     sharing_fini(&p->sharing);
@@ -245,7 +247,8 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, st
     size_t n;
     const struct touch *x = touches_of(list, part, &n);
     if (h->is_cascade) {
-        cascade_take(h, v.part, v.core, t, x, n, list->crossings.v);
+        const struct touch_list *const lines[TOUCH_SIDES] = {touches_of_lines(list, part, TOUCH_OF_CODE), touches_of_lines(list, part, TOUCH_OF_DATA)};
+        cascade_take(h, v.part, v.core, t, lines, list->crossings.v);
         return;
     }
     struct first first[SIDES];

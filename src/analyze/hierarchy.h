@@ -46,9 +46,8 @@ struct core {
     struct stride *strides[SHAPE_CACHES]; /* NULL where there is no such prefetcher */
 };
 
-
 struct hierarchy_part {
-    struct touch_list missed[2]; /* cascade.c's: in one level, and in the next */
+    struct touch_list first[TOUCH_SIDES], missed[2]; /* cascade.c's: what missed the first level, apart; one level, and the next */
     struct cache_stats stats[SHAPE_CACHES];
     struct coherence_stats coherence;
     struct sharing sharing;
@@ -102,7 +101,7 @@ void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *cr
 /* Whether cascade_take() will do; its touches are of lines. */
 bool cascade_suits(const struct shape *s);
 void cascade_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
-                  struct tally *t, const struct touch *x, size_t n, struct crossing *crossings);
+                  struct tally *t, const struct touch_list *const touches[TOUCH_SIDES], struct crossing *crossings);
 /* A line of the first level is touched. */
 void levels_visit(struct visit *v, u64 number);
 /* An evicted line comes to a level: LINE_DIRTY and LINE_SHARED are its state. */

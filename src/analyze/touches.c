@@ -20,7 +20,7 @@ static void filter_init(struct touch_filter *f, struct touch_rule r)
     f->kind = f->every[1] ? FILTER_any : r.writes ? FILTER_writes : FILTER_lines;
 }
 
-static void filter_forget(struct touch_filter *f)
+void touch_filter_forget(struct touch_filter *f)
 {
     memset(f->line, NO_LINE, (f->places.mask + 1) * sizeof f->line[0]);
 }
@@ -40,14 +40,21 @@ void touch_maker_fini(struct touch_maker *m)
 {
     vec_fini(&m->scripts);
     vec_fini(&m->steps);
+    vec_fini(&m->codes);
+    vec_fini(&m->code_lines);
+    vec_fini(&m->sizes);
     passes_fini(&m->passes);
     vec_fini(&m->refs);
 }
 
 void touch_maker_counts(struct touch_maker *m, u64 *insns, u64 *refs)
 {
-    if (m->scripts.n)
-        vec_reach(&m->passes.exits, m->scripts.n - 1);
+    if (m->scripts.n || m->codes.n)
+        vec_reach(&m->passes.exits, MAX(m->scripts.n, m->codes.n) - 1);
+    for (size_t k = 0; k < m->codes.n; k++) {
+        m->passes.exits.v[k] += m->codes.v[k].passed;
+        m->codes.v[k].passed = 0;
+    }
     for (size_t k = 0; k < m->scripts.n; k++) {
         m->passes.exits.v[k] += m->scripts.v[k].passed;
         m->scripts.v[k].passed = 0;
@@ -64,26 +71,36 @@ void touches_init(struct touches *t, u32 parts, u32 block)
     t->part = zeros(parts, sizeof *t->part);
 }
 
+static void fini_part(struct touch_part *p)
+{
+    vec_fini(&p->list.v);
+    vec_fini(&p->of[TOUCH_OF_CODE].v);
+    vec_fini(&p->of[TOUCH_OF_DATA].v);
+}
+
 void touches_fini(struct touches *t)
 {
     for (u32 i = 0; i < t->parts; i++)
-        vec_fini(&t->part[i].v);
+        fini_part(&t->part[i]);
     free(t->part);
     vec_fini(&t->crossings);
     vec_fini(&t->list);
+    vec_fini(&t->lines[TOUCH_OF_CODE].v);
+    vec_fini(&t->lines[TOUCH_OF_DATA].v);
     vec_fini(&t->times);
 }
 
 void touches_open(struct touches *t, struct touch_maker *m)
 {
-    filter_forget(&m->code);
-    filter_forget(&m->data);
+    touch_filter_forget(&m->code);
+    touch_filter_forget(&m->data);
     t->maker = m;
     t->list.n = t->crossings.n = t->times.n = 0;
-    t->at = 0;
     t->clock = 0;
+    t->refs = 0;
+    t->lines[TOUCH_OF_CODE].v.n = t->lines[TOUCH_OF_DATA].v.n = 0;
     for (u32 i = 0; i < t->parts; i++)
-        t->part[i].v.n = 0;
+        t->part[i].list.v.n = t->part[i].of[TOUCH_OF_CODE].v.n = t->part[i].of[TOUCH_OF_DATA].v.n = 0;
 }
 
 /* -- Scripts ------------------------------------------------------------------------------------ */
@@ -125,19 +142,12 @@ static u32 flagged(const struct touch_maker *m, const struct ref *r, u32 size)
     return size | TOUCH_WRITE | (r->kind == REF_STORE ? TOUCH_STORE : 0);
 }
 
-/* Lines that so many bytes can be of. */
-static u32 lines_of(const struct touch_filter *f, u32 size)
-{
-    return 2 + (size >> f->places.log2);
-}
-
-static __attribute__((noinline)) void write_script(struct touch_maker *m, struct touch_script *s,
-                                                   const struct unit_exit *x)
+static void write_script(struct touch_maker *m, struct touch_script *s, const struct unit_exit *x)
 {
     const struct unit *u = &m->table->units.v[x->unit];
     const struct ref *r = &m->table->refs.v[u->ref0];
     u32 j = 0;
-    filter_forget(&m->own);
+    touch_filter_forget(&m->own);
     *s = (struct touch_script){.first = (u32)m->steps.n, .known = true, .plain = true};
     for (u32 i = 0; i < x->insns; i++) {
         script_insn(m, u->insn0 + i);
@@ -148,19 +158,15 @@ static __attribute__((noinline)) void write_script(struct touch_maker *m, struct
         }
     }
     s->n = (u32)m->steps.n - s->first;
-    for (u32 i = s->first; i < m->steps.n; i++) {
-        const struct touch_step *step = &m->steps.v[i];
-        s->room += lines_of(step->id & TOUCH_CODE ? &m->code : &m->data, step->size);
-    }
 }
 
-static inline struct touch_script *script_of(struct touch_maker *m, u32 exit)
+static struct touch_script *script_of(struct touch_maker *m, u32 exit)
 {
-    if (__builtin_expect(exit < m->scripts.n && m->scripts.v[exit].known, 1))
-        return &m->scripts.v[exit];
     vec_reach(&m->scripts, exit);
-    write_script(m, &m->scripts.v[exit], &m->table->exits.v[exit]);
-    return &m->scripts.v[exit];
+    struct touch_script *s = &m->scripts.v[exit];
+    if (!s->known)
+        write_script(m, s, &m->table->exits.v[exit]);
+    return s;
 }
 
 /* -- Records ------------------------------------------------------------------------------------ */
@@ -181,53 +187,20 @@ INLINE struct touch *touch(struct touch *to, struct touch t, struct touch_filter
     return to + stays;
 }
 
-/* The same, line by line. */
-INLINE struct touch *touch_by_line(struct touch *to, struct touch t, u32 at, struct touch_filter *f,
-                                   struct touch_places p, enum filter_kind kind)
-{
-    const u64 from = t.address & ADDRESS_MASK;
-    u64 line = from >> p.log2, last = (from + t.size - 1) >> p.log2;
-    do {
-        bool stays = touch_line(f, p.mask, line, 0, kind);
-        *to = (struct touch){{line}, t.id, {at}};
-        to += stays;
-    } while (__builtin_expect(++line <= last, 0));
-    return to;
-}
-
-static void touch_lines(struct touches *t, struct touch x, u32 at)
-{
-    struct touch_filter *f = x.id & TOUCH_CODE ? &t->maker->code : &t->maker->data;
-    struct touch *to = vec_grow(&t->list, lines_of(f, x.size)), *end;
-    if (f->kind == FILTER_lines)
-        end = touch_by_line(to, x, at, f, f->places, FILTER_lines);
-    else
-        end = touch_by_line(to, x, at, f, f->places, FILTER_any);
-    t->list.n = (size_t)(end - t->list.v);
-}
-
 /* A whole record of a plain exit, with the addresses of its references. */
 INLINE void run_script_as(struct touches *t, const struct touch_script *s, const u64 *address,
-                          enum filter_kind code, enum filter_kind data, bool by_line)
+                          enum filter_kind code, enum filter_kind data)
 {
     struct touch_maker *m = t->maker;
     const struct touch_places c = m->code.places, d = m->data.places;
     const struct touch_step *step = m->steps.v + s->first, *end = step + s->n;
-    struct touch *to = vec_grow(&t->list, by_line ? s->room : s->n);
-    for (u32 at = t->at; step < end; step++, at++) {
-        const bool is_code = step->id & TOUCH_CODE;
-        const struct touch x = {{is_code ? step->pc : *address++}, step->id, {step->size}};
-        if (by_line && is_code)
-            to = touch_by_line(to, x, at, &m->code, c, code);
-        else if (by_line)
-            to = touch_by_line(to, x, at, &m->data, d, data);
-        else if (is_code)
-            to = touch(to, x, &m->code, c, code);
+    struct touch *to = vec_grow(&t->list, s->n);
+    for (; step < end; step++)
+        if (step->pc)
+            to = touch(to, (struct touch){{step->pc}, step->id, {step->size}}, &m->code, c, code);
         else
-            to = touch(to, x, &m->data, d, data);
-    }
+            to = touch(to, (struct touch){{*address++}, step->id, {step->size}}, &m->data, d, data);
     t->list.n = (size_t)(to - t->list.v);
-    t->at += s->n;
 }
 
 static void time_script(struct touches *t, const struct touch_script *s, u32 insns)
@@ -242,28 +215,18 @@ static void time_script(struct touches *t, const struct touch_script *s, u32 ins
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
     const struct touch_filter *c = &t->maker->code, *d = &t->maker->data;
-    if (t->maker->by_line && c->kind == FILTER_lines && d->kind == FILTER_lines)
-        run_script_as(t, s, address, FILTER_lines, FILTER_lines, true);
-    else if (t->maker->by_line && c->kind == FILTER_lines)
-        run_script_as(t, s, address, FILTER_lines, FILTER_any, true);
-    else if (t->maker->by_line)
-        run_script_as(t, s, address, FILTER_any, FILTER_any, true);
-    else if (c->kind == FILTER_lines && d->kind == FILTER_lines)
-        run_script_as(t, s, address, FILTER_lines, FILTER_lines, false);
+    if (c->kind == FILTER_lines && d->kind == FILTER_lines)
+        run_script_as(t, s, address, FILTER_lines, FILTER_lines);
     else if (c->kind == FILTER_lines && d->kind == FILTER_writes)
-        run_script_as(t, s, address, FILTER_lines, FILTER_writes, false);
+        run_script_as(t, s, address, FILTER_lines, FILTER_writes);
     else if (c->kind == FILTER_lines)
-        run_script_as(t, s, address, FILTER_lines, FILTER_any, false);
+        run_script_as(t, s, address, FILTER_lines, FILTER_any);
     else
-        run_script_as(t, s, address, FILTER_any, FILTER_any, false);
+        run_script_as(t, s, address, FILTER_any, FILTER_any);
 }
 
 static inline void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
 {
-    if (t->maker->by_line) {
-        touch_lines(t, x, t->at++);
-        return;
-    }
     struct touch *to = vec_grow(&t->list, 1), *end;
     if (f->kind == FILTER_lines)
         end = touch(to, x, f, f->places, FILTER_lines);
@@ -343,9 +306,15 @@ static void add_any(struct touches *t, const struct events *e, u32 i, bool conti
 
 /* -- Parts -------------------------------------------------------------------------------------- */
 
-static struct touch_list *part_of(struct touches *t, u64 block)
+u32 touch_part(const struct touches *t, u64 address)
 {
-    return &t->part[t->parts & (t->parts - 1) ? block % t->parts : block & (t->parts - 1)];
+    const u64 block = address >> t->block_log2;
+    return (u32)(t->parts & (t->parts - 1) ? block % t->parts : block & (t->parts - 1));
+}
+
+static struct touch_list *part_of(struct touches *t, u64 address)
+{
+    return &t->part[touch_part(t, address)].list;
 }
 
 /* Its blocks are of several parts: each gets a piece. */
@@ -358,39 +327,9 @@ static void cross(struct touches *t, const struct touch *x)
         u64 block = at >> t->block_log2, next = MIN((block + 1) << t->block_log2, end);
         struct touch piece = {{at}, number | (x->id & TOUCH_CODE),
                               {(u32)(next - at) | (x->size & ~TOUCH_SIZE) | TOUCH_CROSSING}};
-        vec_push(&part_of(t, block)->v, piece);
+        vec_push(&part_of(t, at)->v, piece);
         at = next;
     }
-}
-
-static struct touch_list *part_of_line(struct touches *t, const struct touch *x)
-{
-    const struct touch_filter *f = x->id & TOUCH_CODE ? &t->maker->code : &t->maker->data;
-    return part_of(t, x->line << f->places.log2 >> t->block_log2);
-}
-
-/* The same of touches of lines: those of an event follow each other. */
-static void deal_lines(struct touches *t)
-{
-    const struct touch *x = t->list.v, *end = x + t->list.n;
-    while (x < end) {
-        const struct touch *first = x;
-        const u32 number = (u32)t->crossings.n;
-        bool crosses = false;
-        while (++x < end && x->at == first->at)
-            crosses |= part_of_line(t, x) != part_of_line(t, first);
-        if (crosses)
-            vec_push(&t->crossings, ((struct crossing){.id = first->id}));
-        for (; first < x; first++) {
-            struct touch piece = *first;
-            if (crosses) {
-                piece.id = number | (piece.id & TOUCH_CODE);
-                piece.at |= TOUCH_CROSSING;
-            }
-            vec_push(&part_of_line(t, first)->v, piece);
-        }
-    }
-    t->list.n = 0;
 }
 
 /* Move the list to the parts. */
@@ -400,7 +339,7 @@ static void deal(struct touches *t)
         const struct touch *x = &t->list.v[i];
         u64 at = x->address & ADDRESS_MASK, block = at >> t->block_log2;
         if (block == (at + (x->size & TOUCH_SIZE) - 1) >> t->block_log2)
-            vec_push(&part_of(t, block)->v, *x);
+            vec_push(&part_of(t, at)->v, *x);
         else
             cross(t, x);
     }
@@ -409,11 +348,17 @@ static void deal(struct touches *t)
 
 const struct touch *touches_of(const struct touches *t, u32 part, size_t *n)
 {
-    *n = t->parts == 1 ? t->list.n : t->part[part].v.n;
-    return t->parts == 1 ? t->list.v : t->part[part].v.v;
+    const struct touch_list *list = &t->part[part].list;
+    *n = t->parts == 1 ? t->list.n : list->v.n;
+    return t->parts == 1 ? t->list.v : list->v.v;
 }
 
-void touches_add(struct touches *t, const struct events *e)
+const struct touch_list *touches_of_lines(const struct touches *t, u32 part, enum touch_side side)
+{
+    return t->parts == 1 ? &t->lines[side] : &t->part[part].of[side];
+}
+
+static void add(struct touches *t, const struct events *e)
 {
     const struct batch *b = e->batch;
     for (u32 i = 0; i < b->n_records; i++) {
@@ -421,6 +366,12 @@ void touches_add(struct touches *t, const struct events *e)
         if (begun || goes_on || !add_plain(t, b, i))
             add_any(t, e, i, begun, goes_on);
     }
+}
+
+void touches_add(struct touches *t, const struct events *e)
+{
+    const bool by_line = t->maker->by_line;
+    (by_line ? touch_lines_add : add)(t, e);
     if (t->parts > 1)
-        (t->maker->by_line ? deal_lines : deal)(t);
+        (by_line ? touch_lines_deal : deal)(t);
 }

@@ -13,8 +13,8 @@
 /* The first and last byte decide which lines: id is a reference of the unit table, or, with TOUCH_CODE, an instruction of it; of a
  * piece of a crossing touch, the number of its crossing. Flags are in the upper bits of the size.
  *
- * Where only lines matter, a touch is one of a line: an event that comes to several has as many, one behind the other, with the same `at`, which
- * numbers events of a work, and is far below the flags. */
+ * Where only lines matter (touch_lines.c), a touch is one of a line, and those of code and of data are apart: `at` tells which came first, and is far below the
+ * flags. An event that comes to several lines has as many touches, one behind the other. */
 struct touch {
     union {
         u64 address, line;
@@ -24,6 +24,7 @@ struct touch {
         u32 size, at;
     };
 };
+enum touch_side { TOUCH_OF_CODE, TOUCH_OF_DATA, TOUCH_SIDES };
 #define TOUCH_CODE     0x80000000u
 #define TOUCH_WRITE    0x80000000u /* only if writes are told from reads */
 #define TOUCH_STORE    0x40000000u /* and it reads nothing */
@@ -36,7 +37,7 @@ struct touch {
 /* What a record of an exit touches, in order: an instruction whose line is not the latest of its set anyway, or a reference, whose address is
  * the record's. */
 struct touch_step {
-    u64 pc; /* of an instruction; a reference has none */
+    u64 pc; /* 0: a reference */
     u32 id, size;
 };
 
@@ -44,7 +45,7 @@ struct touch_step {
  * happens. */
 struct touch_script {
     u64 passed; /* its records so far */
-    u32 first, room; /* touches of lines, at most */
+    u32 first;
     u32 n : 30, known : 1, plain : 1;
 };
 
@@ -87,6 +88,14 @@ struct touch_list {
     VEC(struct touch) v;
 };
 
+/* The lines of an exit's code, if all its references are plain. */
+struct touch_code {
+    u64 passed; /* its records so far */
+    u32 first;
+    u16 n;
+    bool known, plain;
+};
+
 /* Whoever makes touches of a unit table, and what they need for that. It is much, and looked at for every record: so whoever was the last
  * to use it should be the next. */
 struct touch_maker {
@@ -97,7 +106,10 @@ struct touch_maker {
     VEC(struct touch_step) steps;
     struct passes passes; /* of records that no script is for */
     VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
-    bool by_line;  /* touches are of lines */
+    bool by_line;  /* touches are of lines; then the filters are of FILTER_lines, and what follows is made instead of scripts */
+    VEC(struct touch_code) codes; /* by exit */
+    VEC(struct touch) code_lines; /* theirs */
+    VEC(u8) sizes;                /* of references, less 1 */
     bool timed;    /* somebody wants to know when; then no reference may be left out */
 };
 
@@ -106,9 +118,12 @@ struct touches {
     struct touch_maker *maker; /* while they are made */
     VEC(struct touch) list;  /* in order */
     u32 parts, block_log2;   /* the block of an address, modulo parts, is its part */
-    struct touch_list *part; /* with several parts, where the list goes */
+    struct touch_part {
+        struct touch_list list, of[TOUCH_SIDES];
+    } *part; /* with several parts, where the lists go */
+    struct touch_list lines[TOUCH_SIDES]; /* touches of lines */
+    u32 refs;                             /* references so far, if touches are of lines */
     VEC(struct crossing) crossings;
-    u32 at;          /* the next touch of a line is at */
     u64 clock;       /* if timed, instructions that ran */
     VEC(u64) times;  /* and by number in the list among the references: the clock with its own instruction */
 };
@@ -126,5 +141,15 @@ void touches_open(struct touches *t, struct touch_maker *m);
 void touches_add(struct touches *t, const struct events *e);
 /* The touches of a part, in order. */
 const struct touch *touches_of(const struct touches *t, u32 part, size_t *n);
+/* The same of lines. */
+const struct touch_list *touches_of_lines(const struct touches *t, u32 part, enum touch_side side);
+/* Is it of the same event as the one before it? */
+bool touch_goes_on(const struct touch *x, const struct touch *before);
+
+/* Between touches.c and touch_lines.c. */
+void touch_filter_forget(struct touch_filter *f);
+u32 touch_part(const struct touches *t, u64 address);
+void touch_lines_add(struct touches *t, const struct events *e);
+void touch_lines_deal(struct touches *t);
 
 #endif
