@@ -6,12 +6,17 @@
 #include "analyze/touches.h"
 #include "wire/wire.h"
 
+#include <immintrin.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    SIZE_MOST = 256 /* of a reference: so much or more */
+    SIZE_MOST = 256, /* of a reference: so much or more */
+    AT_ONCE = 8,
+    COPIED = 16, /* sizes at a time */
+    MAYBE = 256, /* lines that are looked at together */
+    LINES_MOST = 2 + SIZE_MOST / 16, /* lines, of 16 bytes or more, that a reference of less than SIZE_MOST comes to */
 };
 
 /* Where events are in a work: a reference has an odd number, and code that runs before it an even one. */
@@ -54,6 +59,8 @@ static void know_sizes(struct touch_maker *m)
         const u32 size = x->refs.v[m->sizes.n].size;
         vec_push(&m->sizes, (u8)(MIN(size, (u32)SIZE_MOST) - 1));
     }
+    (void)vec_grow(&m->sizes, COPIED); /* they are read so many at a time */
+    m->sizes.n -= COPIED;
 }
 
 /* Where a touch goes, all of it but its line in one word. */
@@ -63,62 +70,123 @@ INLINE void write_touch(struct touch *to, u64 line, u64 id_and_at)
     memcpy(&to->id, &id_and_at, sizeof id_and_at);
 }
 
-/* Lines of a reference behind its first one. There must be room for `more` touches then. */
-static __attribute__((noinline)) struct touch *add_more_lines(struct touches *t, struct touch *to, u64 from, u32 size, u64 id_and_at, u32 more)
+/* A reference, line by line. */
+static __attribute__((noinline)) void add_ref(struct touches *t, const struct batch *b, u32 j)
 {
     struct touch_list *list = &t->lines[TOUCH_OF_DATA];
     const struct touch_places p = t->maker->data.places;
-    const u64 last = (from + size - 1) >> p.log2;
-    u64 line = from >> p.log2;
-    list->v.n = (size_t)(to - list->v.v);
-    to = vec_grow(&list->v, last - line + more);
-    while (++line <= last) {
-        write_touch(to, line, id_and_at);
-        to += is_new(t->maker->data.line, p.mask, line);
-    }
-    return to;
+    u32 id = b->ref[j];
+    const u64 from = b->addr[j] & ADDRESS_MASK, last = (from + size_of(t->maker, b, &id) - 1) >> p.log2;
+    for (u64 line = from >> p.log2; line <= last; line++)
+        if (is_new(t->maker->data.line, p.mask, line))
+            vec_push(&list->v, ((struct touch){{line}, id, {at_ref(t, j)}}));
 }
 
-/* Up to the first reference whose size is only known at run time: where that is. Each touch is written, and stays if its line is not the latest: a branch would
- * often be mispredicted. */
-static u32 add_refs(struct touches *t, const struct batch *b, u32 j)
+/* Lines that may be touched, of references that come to one each, and what else makes a touch of them. */
+struct maybe {
+    u64 line[MAYBE + AT_ONCE * LINES_MOST], id_and_at[MAYBE + AT_ONCE * LINES_MOST];
+    u32 n;
+};
+
+/* Each touch is written, and stays if its line is not the latest: a branch would often be mispredicted. */
+INLINE void add_maybe(struct touches *t, struct maybe *x)
 {
-    const struct touch_maker *m = t->maker;
     struct touch_list *list = &t->lines[TOUCH_OF_DATA];
-    const u64 *address = b->addr, all = ADDRESS_MASK;
-    const u32 *ref = b->ref, n = b->n_refs, log2 = m->data.places.log2;
-    const u8 *sizes = m->sizes.v;
-    const u64 mask = m->data.places.mask, rest = (1ull << log2) - 1;
-    u64 *latest = t->maker->data.line, at = (u64)at_ref(t, j) << 32;
-    struct touch *to = vec_grow(&list->v, n - j);
-    for (; j < n; j++, at += 2ull << 32) {
-        const u32 id = ref[j];
-        if (__builtin_expect(id & BATCH_ODD, 0))
-            break;
-        const u64 from = address[j] & all, line = from >> log2;
-        write_touch(to, line, at | id);
+    u64 *latest = t->maker->data.line;
+    const u64 mask = t->maker->data.places.mask;
+    struct touch *to = vec_grow(&list->v, x->n);
+    for (u32 i = 0; i < x->n; i++) {
+        const u64 line = x->line[i];
+        write_touch(to, line, x->id_and_at[i]);
         to += is_new(latest, mask, line);
-        if (__builtin_expect((from & rest) + sizes[id] > rest, 0))
-            to = add_more_lines(t, to, from, m->table->refs.v[id].size, at | id, n - j);
     }
     list->v.n = (size_t)(to - list->v.v);
-    return j;
+    x->n = 0;
+}
+
+/* A reference, of whatever size. */
+INLINE void add_whole(struct touches *t, const struct batch *b, u32 j, struct maybe *x)
+{
+    const u32 log2 = t->maker->data.places.log2, size = t->maker->size[j];
+    const u64 from = b->addr[j] & ADDRESS_MASK, last = (from + size) >> log2;
+    if (__builtin_expect(size == SIZE_MOST - 1, 0)) {
+        add_maybe(t, x);
+        add_ref(t, b, j);
+        return;
+    }
+    for (u64 line = from >> log2; line <= last; line++) {
+        x->line[x->n] = line;
+        x->id_and_at[x->n++] = (u64)at_ref(t, j) << 32 | b->ref[j];
+    }
+}
+
+static void add_refs_one_by_one(struct touches *t, const struct batch *b)
+{
+    struct maybe x = {.n = 0};
+    for (u32 j = 0; j < b->n_refs; j++) {
+        add_whole(t, b, j, &x);
+        if (x.n >= MAYBE)
+            add_maybe(t, &x);
+    }
+    add_maybe(t, &x);
+}
+
+#define VECTORS __attribute__((target("avx512f,avx512bw,avx512vl,popcnt")))
+
+/* The lines before these eight, by one more: those of the same set say whether it was the latest. */
+#define LOOK_BACK(by)                                                                            \
+    do {                                                                                         \
+        const __m512i earlier = _mm512_alignr_epi64(lines, before, AT_ONCE - (by));              \
+        const __m512i differs = _mm512_xor_si512(lines, earlier);                                \
+        needless |= open & _mm512_testn_epi64_mask(differs, differs);                            \
+        open &= _mm512_test_epi64_mask(differs, sets);                                           \
+    } while (0)
+
+/* The same for eight at a time; and left out is what one of the four before shows to be needless. */
+static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
+{
+    const u32 n = b->n_refs;
+    const struct touch_places p = t->maker->data.places;
+    const u8 *sizes = t->maker->size;
+    const __m512i all = _mm512_set1_epi64((s64)ADDRESS_MASK), rest = _mm512_set1_epi64((1ll << p.log2) - 1), sets = _mm512_set1_epi64((s64)p.mask),
+                  none = _mm512_set1_epi64(-1), two_more = _mm512_set1_epi64((2ll * AT_ONCE) << 32);
+    const __m128i log2 = _mm_cvtsi32_si128((int)p.log2);
+    __m512i before = none, at = _mm512_add_epi64(_mm512_set1_epi64((s64)at_ref(t, 0) << 32),
+                                                 _mm512_slli_epi64(_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), 32));
+    struct maybe x = {.n = 0};
+    for (u32 i = 0; i < n; i += AT_ONCE, at = _mm512_add_epi64(at, two_more)) {
+        const __mmask8 there = (__mmask8)(n - i < AT_ONCE ? (1u << (n - i)) - 1 : 0xff);
+        const __m512i from = _mm512_and_si512(_mm512_loadu_si512(b->addr + i), all), lines = _mm512_srl_epi64(from, log2);
+        const __m512i size = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(sizes + i)));
+        const __m512i end = _mm512_add_epi64(_mm512_and_si512(from, rest), size);
+        if (__builtin_expect(_mm512_mask_cmpgt_epi64_mask(there, end, rest), 0)) {
+            for (u32 j = i; j < MIN(i + AT_ONCE, n); j++)
+                add_whole(t, b, j, &x);
+            before = none; /* of a set that it may be of, but no line */
+            if (x.n > MAYBE)
+                add_maybe(t, &x);
+            continue;
+        }
+        __mmask8 needless = 0, open = there;
+        LOOK_BACK(1);
+        LOOK_BACK(2);
+        LOOK_BACK(3);
+        LOOK_BACK(4);
+        before = lines;
+        const __mmask8 stay = there & (__mmask8)~needless;
+        const __m512i id = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)(b->ref + i)));
+        _mm512_storeu_si512(x.line + x.n, _mm512_maskz_compress_epi64(stay, lines));
+        _mm512_storeu_si512(x.id_and_at + x.n, _mm512_maskz_compress_epi64(stay, _mm512_or_si512(at, id)));
+        x.n += (u32)_mm_popcnt_u32(stay);
+        if (x.n > MAYBE)
+            add_maybe(t, &x);
+    }
+    add_maybe(t, &x);
 }
 
 static void add_data(struct touches *t, const struct batch *b)
 {
-    know_sizes(t->maker);
-    for (u32 j = 0; (j = add_refs(t, b, j)) < b->n_refs; j++) {
-        struct touch_list *list = &t->lines[TOUCH_OF_DATA];
-        const u64 from = b->addr[j] & ADDRESS_MASK;
-        u32 id = b->ref[j];
-        const u32 size = size_of(t->maker, b, &id);
-        struct touch *to = vec_grow(&list->v, 1);
-        write_touch(to, from >> t->maker->data.places.log2, (u64)at_ref(t, j) << 32 | id);
-        to += is_new(t->maker->data.line, t->maker->data.places.mask, to->line);
-        to = add_more_lines(t, to, from, size, (u64)at_ref(t, j) << 32 | id, 0);
-        list->v.n = (size_t)(to - list->v.v);
-    }
+    (t->maker->has_vectors ? add_refs_vectors : add_refs_one_by_one)(t, b);
 }
 
 /* -- Code --------------------------------------------------------------------------------------- */
@@ -149,9 +217,7 @@ static __attribute__((noinline)) void write_code(struct touch_maker *m, struct t
             c->plain &= ref_is_made_once(&r[j]);
     }
     c->first = (u32)first;
-    c->n = (u16)(m->code_lines.n - first);
-    if (m->code_lines.n - first > UINT16_MAX)
-        c->plain = false;
+    c->n = (u32)(m->code_lines.n - first);
 }
 
 static inline struct touch_code *code_of(struct touch_maker *m, u32 exit)
@@ -180,6 +246,31 @@ static inline void add_code(struct touches *t, const struct touch_code *c, u32 a
     struct touch *to = vec_grow(&list->v, c->n);
     for (u32 i = 0; i < c->n; i++)
         to = add_code_line(to, x + i, (u64)at << 32, m->code.line, mask);
+    list->v.n = (size_t)(to - list->v.v);
+}
+
+/* The same where there is no telling how many references an instruction makes. */
+static void add_special(struct touches *t, const struct batch *b, u32 i, const struct touch_code *c)
+{
+    struct touch_maker *m = t->maker;
+    struct touch_list *list = &t->lines[TOUCH_OF_CODE];
+    const struct unit_table *table = m->table;
+    const u32 insn0 = table->units.v[table->exits.v[b->exit[i] - FIRST_EXIT_ID].unit].insn0;
+    const struct touch *x = m->code_lines.v + c->first, *end = x + c->n;
+    struct touch *to = vec_grow(&list->v, c->n);
+    for (u32 j = b->first[i]; j < b->first[i + 1]; j++) {
+        u32 id = b->ref[j];
+        (void)size_of(m, b, &id);
+        const struct ref *r = &table->refs.v[id];
+        for (; x < end && (x->id & ~TOUCH_CODE) <= insn0 + r->insn; x++)
+            to = add_code_line(to, x, ((u64)at_code(t, j) - x->at) << 32, m->code.line, m->code.places.mask);
+        if (!ref_is_made_once(r)) {
+            vec_reach(&m->refs, id);
+            m->refs.v[id]++;
+        }
+    }
+    for (; x < end; x++)
+        to = add_code_line(to, x, ((u64)at_code(t, b->first[i + 1]) - x->at) << 32, m->code.line, m->code.places.mask);
     list->v.n = (size_t)(to - list->v.v);
 }
 
@@ -228,27 +319,50 @@ static void add_any(struct touches *t, const struct events *e, u32 i, bool conti
     passes_count(&m->passes, e, i, &r);
 }
 
+/* Sizes of a record's references, less 1. */
+static void add_sizes(struct touch_maker *m, const struct batch *b, u32 i)
+{
+    for (u32 j = b->first[i]; j < b->first[i + 1]; j++)
+        m->size[j] = b->ref[j] & BATCH_ODD ? SIZE_MOST - 1 : m->sizes.v[b->ref[j]];
+}
+
+/* The same where they are one behind the other in the table, too; what is written behind them comes to be overwritten. */
+static inline void copy_sizes(struct touch_maker *m, const struct batch *b, u32 i)
+{
+    const u32 first = b->first[i], n = b->first[i + 1] - first;
+    for (u32 j = 0; j < n; j += COPIED)
+        memcpy(m->size + first + j, m->sizes.v + b->ref[first] + j, COPIED);
+}
+
 static void add_records(struct touches *t, const struct events *e)
 {
     struct touch_maker *m = t->maker;
     const struct batch *b = e->batch;
+    know_sizes(m);
     for (u32 i = 0; i < b->n_records; i++) {
         const bool begun = e->continues && i == 0, goes_on = e->unfinished && i + 1 == b->n_records;
         const u32 id = b->exit[i];
         struct touch_code *c = id >= FIRST_EXIT_ID ? code_of(m, id - FIRST_EXIT_ID) : NULL;
-        if (begun || goes_on || !c || !c->plain) {
+        if (begun || goes_on || !c) {
+            add_sizes(m, b, i);
             add_any(t, e, i, begun, goes_on);
             continue;
         }
-        add_code(t, c, at_code(t, b->first[i]));
+        if (c->plain) {
+            copy_sizes(m, b, i);
+            add_code(t, c, at_code(t, b->first[i]));
+        } else {
+            add_sizes(m, b, i);
+            add_special(t, b, i, c);
+        }
         c->passed++;
     }
 }
 
 void touch_lines_add(struct touches *t, const struct events *e)
 {
-    add_data(t, e->batch);
     add_records(t, e);
+    add_data(t, e->batch);
     t->refs += e->batch->n_refs;
 }
 

@@ -88,12 +88,11 @@ struct touch_list {
     VEC(struct touch) v;
 };
 
-/* The lines of an exit's code, if all its references are plain. */
+/* The lines of an exit's code. */
 struct touch_code {
     u64 passed; /* its records so far */
     u32 first;
-    u16 n;
-    bool known, plain;
+    u32 n : 30, known : 1, plain : 1; /* all its references are */
 };
 
 /* Whoever makes touches of a unit table, and what they need for that. It is much, and looked at for every record: so whoever was the last
@@ -109,7 +108,9 @@ struct touch_maker {
     bool by_line;  /* touches are of lines; then the filters are of FILTER_lines, and what follows is made instead of scripts */
     VEC(struct touch_code) codes; /* by exit */
     VEC(struct touch) code_lines; /* theirs */
-    VEC(u8) sizes;                /* of references, less 1 */
+    VEC(u8) sizes;                /* of references of the table, less 1; of those of a batch: */
+    u8 size[BATCH_REFS + 64];
+    bool has_vectors;
     bool timed;    /* somebody wants to know when; then no reference may be left out */
 };
 

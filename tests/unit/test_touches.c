@@ -225,7 +225,7 @@ static void keep_part(missed_list *list, u32 part, u32 parts)
     list->n = n;
 }
 
-static void lines_are_as_each_event(u64 with, u32 sets, u32 parts)
+static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors)
 {
     static struct batch b;
     struct unit_table t = {0};
@@ -240,6 +240,7 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts)
     forget(&quick, sets);
     touch_maker_init(&maker, &t, rule, rule);
     maker.by_line = true;
+    maker.has_vectors &= vectors;
     touches_init(&touches, parts, LINE);
     u32 plainly = 0;
     for (u32 round = 0; round < 4; round++) {
@@ -273,10 +274,10 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts)
 int main(void)
 {
     for (u64 i = 1; i <= 60; i++) {
-        lines_are_as_each_event(i, 64, 1);
-        lines_are_as_each_event(100 + i, 16, 1);
-        lines_are_as_each_event(200 + i, 2, 1);
-        lines_are_as_each_event(300 + i, 64, 2);
+        lines_are_as_each_event(i, 64, 1, i % 3);
+        lines_are_as_each_event(100 + i, 16, 1, i % 3);
+        lines_are_as_each_event(200 + i, 2, 1, i % 3);
+        lines_are_as_each_event(300 + i, 64, 2, i % 3);
     }
     return test_end("touches");
 }
