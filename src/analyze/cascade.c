@@ -139,9 +139,15 @@ static VECTOR void see_next_vectors(const struct cache *c, u64 owner, const stru
 static void count(const struct touch_list *list, u32 level, struct tally *t,
                   struct crossing *crossings)
 {
-    for (size_t i = 0; i < list->v.n; i++)
-        if (!i || !touch_goes_on(&list->v.v[i], &list->v.v[i - 1]))
-            hierarchy_count(t, &list->v.v[i], crossings, 1u << level);
+    const struct touch *x = list->v.v, *end = x + list->v.n;
+    for (; x < end; x++) {
+        if (x > list->v.v && touch_goes_on(x, x - 1))
+            continue;
+        if (x->at & TOUCH_CROSSING)
+            hierarchy_count(t, x, crossings, 1u << level);
+        else
+            tally_add(t, x->id, level);
+    }
 }
 
 static u32 log2_of(const struct shape *s, enum side side, u32 level)

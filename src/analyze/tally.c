@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays of counts. */
 #include "analyze/tally.h"
-#include "analyze/touches.h"
 
 #include <stdlib.h>
 

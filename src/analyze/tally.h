@@ -4,6 +4,7 @@
 #define TALLY_H
 
 #include "analyze/shape.h"
+#include "analyze/touches.h"
 #include "analyze/variables.h"
 #include "base/vec.h"
 #include "decode/decode.h"
@@ -37,6 +38,16 @@ struct tally {
 struct slots slots_of(const struct shape *s);
 /* The counts of a reference, or with TOUCH_CODE of an instruction. */
 u64 *tally_of(struct tally *t, u32 id);
+/* Count in this slot once more. */
+static inline void tally_add(struct tally *t, u32 id, u32 slot)
+{
+    const bool is_code = id & TOUCH_CODE;
+    const size_t at = (size_t)(id & ~TOUCH_CODE) * t->slots + slot;
+    if (__builtin_expect(at < (is_code ? t->insns.n : t->refs.n), 1))
+        (is_code ? t->insns.v : t->refs.v)[at]++;
+    else
+        tally_of(t, id)[slot]++;
+}
 /* The same to look at; NULL: all are 0. */
 const u64 *tally_look(const struct tally *t, u32 id);
 /* Of the instruction itself, or that makes the reference. */

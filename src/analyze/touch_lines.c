@@ -368,12 +368,6 @@ void touch_lines_add(struct touches *t, const struct events *e)
 
 /* -- Parts -------------------------------------------------------------------------------------- */
 
-/* An event's touches follow each other, each with a higher line. Two records without references may have the same places; then its lines begin anew. */
-bool touch_goes_on(const struct touch *x, const struct touch *before)
-{
-    return x->at == before->at && x->id == before->id && x->line > before->line;
-}
-
 static void deal(struct touches *t, struct touch_list *list, enum touch_side side, u32 line_log2)
 {
     const struct touch *x = list->v.v, *end = x + list->v.n;

@@ -144,8 +144,12 @@ void touches_add(struct touches *t, const struct events *e);
 const struct touch *touches_of(const struct touches *t, u32 part, size_t *n);
 /* The same of lines. */
 const struct touch_list *touches_of_lines(const struct touches *t, u32 part, enum touch_side side);
-/* Is it of the same event as the one before it? */
-bool touch_goes_on(const struct touch *x, const struct touch *before);
+/* Is it of the same event as the one before it? An event's touches of lines follow each other, each with a higher line. Two records without references may
+ * have the same places; then its lines begin anew. */
+static inline bool touch_goes_on(const struct touch *x, const struct touch *before)
+{
+    return x->at == before->at && x->id == before->id && x->line > before->line;
+}
 
 /* Between touches.c and touch_lines.c. */
 void touch_filter_forget(struct touch_filter *f);
