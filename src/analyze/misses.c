@@ -223,7 +223,8 @@ static struct touch_rule rule_of(const struct misses *m, enum side side)
                                     s->path[SIDE_data][0] == s->path[SIDE_code][0] ||
                                     (m->asks_why && (side == SIDE_data || m->why.takes[side])),
                            .every_write = c->writing == WRITING_through || m->sharing,
-                           .writes = c->writing != WRITING_ignore};
+                           .writes = c->writing != WRITING_ignore,
+                           .keeps_four = c->policy == POLICY_lru && c->ways >= 4};
     for (u32 i = 0; i < s->n_caches; i++)
         r.every |= s->cache[i].inclusion == INCLUSION_inclusive;
     return r;

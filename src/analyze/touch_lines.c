@@ -16,6 +16,8 @@ enum {
     AT_ONCE = 8,
     COPIED = 16, /* sizes at a time */
     MAYBE = 256, /* lines that are looked at together */
+    AHEAD_TRIED = 16, /* looking ahead is tried once in so many batches, and goes on as long as more than one of so many references */
+    AHEAD_PAYS = 4,   /* is left out: it takes half as long again as looking back, and does nothing for most programs */
     LINES_MOST = 2 + SIZE_MOST / 16, /* lines, of 16 bytes or more, that a reference of less than SIZE_MOST comes to */
 };
 
@@ -133,55 +135,102 @@ static void add_refs_one_by_one(struct touches *t, const struct batch *b)
 
 #define VECTORS __attribute__((target("avx512f,avx512bw,avx512vl,popcnt")))
 
-/* The lines before these eight, by one more: those of the same set say whether it was the latest. */
-#define LOOK_BACK(by)                                                                            \
-    do {                                                                                         \
-        const __m512i earlier = _mm512_alignr_epi64(lines, before, AT_ONCE - (by));              \
-        const __m512i differs = _mm512_xor_si512(lines, earlier);                                \
-        needless |= open & _mm512_testn_epi64_mask(differs, differs);                            \
-        open &= _mm512_test_epi64_mask(differs, sets);                                           \
+/* Eight references on their way. As bits: they are there; the latest line of the set was theirs, so they change nothing; one of the four references before was
+ * of the same line. */
+struct eight {
+    __m512i lines, id_and_at;
+    u32 there, needless, recent;
+};
+
+/* The lines before these eight, by one more. */
+#define LOOK_BACK(by)                                                                    \
+    do {                                                                                 \
+        const __m512i earlier = _mm512_alignr_epi64(lines, before, AT_ONCE - (by));      \
+        const __m512i differs = _mm512_xor_si512(lines, earlier);                        \
+        const u32 same = _mm512_testn_epi64_mask(differs, differs);                      \
+        needless |= open & same;                                                         \
+        recent |= same;                                                                  \
+        open &= _mm512_test_epi64_mask(differs, sets);                                   \
     } while (0)
 
-/* The same for eight at a time; and left out is what one of the four before shows to be needless. */
+/* The lines behind them. */
+#define LOOK_AHEAD(by)                                                                   \
+    do {                                                                                 \
+        const __m512i later = _mm512_alignr_epi64(next->lines, x->lines, by);            \
+        const __m512i differs = _mm512_xor_si512(x->lines, later);                       \
+        const u32 same = _mm512_testn_epi64_mask(differs, differs);                      \
+        comes_again |= open & same & ~(needless >> (by));                                \
+        open &= ~same & (_mm512_test_epi64_mask(differs, sets) | recent >> (by));        \
+    } while (0)
+
+/* Of eight references, those that may be left out because the same line comes again, if what comes to the set until then was there a moment ago, as it was itself: as
+ * long as nobody comes who may have to be let in, the order of a set does not matter. */
+INLINE VECTORS u32 comes_again(const struct eight *x, const struct eight *next, __m512i sets)
+{
+    const u32 needless = x->needless | next->needless << AT_ONCE, recent = x->recent | next->recent << AT_ONCE;
+    u32 comes_again = 0, open = x->recent & ~x->needless;
+    LOOK_AHEAD(1);
+    LOOK_AHEAD(2);
+    LOOK_AHEAD(3);
+    LOOK_AHEAD(4);
+    return comes_again;
+}
+
+INLINE VECTORS void let_go(struct touches *t, const struct eight *x, u32 more_needless, struct maybe *to)
+{
+    const __mmask8 stay = (__mmask8)(x->there & ~x->needless & ~more_needless);
+    _mm512_storeu_si512(to->line + to->n, _mm512_maskz_compress_epi64(stay, x->lines));
+    _mm512_storeu_si512(to->id_and_at + to->n, _mm512_maskz_compress_epi64(stay, x->id_and_at));
+    to->n += (u32)_mm_popcnt_u32(stay);
+    if (to->n > MAYBE)
+        add_maybe(t, to);
+}
+
+/* The same for eight at a time; left out is what those before and behind show to be needless. */
 static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
 {
     const u32 n = b->n_refs;
     const struct touch_places p = t->maker->data.places;
-    const u8 *sizes = t->maker->size;
+    struct touch_maker *m = t->maker;
+    const bool looks_ahead = m->keeps_four && (m->ahead_pays || m->batches++ % AHEAD_TRIED == 0);
+    u32 left_out = 0;
     const __m512i all = _mm512_set1_epi64((s64)ADDRESS_MASK), rest = _mm512_set1_epi64((1ll << p.log2) - 1), sets = _mm512_set1_epi64((s64)p.mask),
-                  none = _mm512_set1_epi64(-1), two_more = _mm512_set1_epi64((2ll * AT_ONCE) << 32);
+                  two_more = _mm512_set1_epi64((2ll * AT_ONCE) << 32);
     const __m128i log2 = _mm_cvtsi32_si128((int)p.log2);
-    __m512i before = none, at = _mm512_add_epi64(_mm512_set1_epi64((s64)at_ref(t, 0) << 32),
-                                                 _mm512_slli_epi64(_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), 32));
+    __m512i at = _mm512_add_epi64(_mm512_set1_epi64((s64)at_ref(t, 0) << 32), _mm512_slli_epi64(_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), 32));
+    const struct eight none = {.lines = _mm512_set1_epi64(-1)}; /* of a set that a line may be of, but no line */
+    struct eight latest = none;
     struct maybe x = {.n = 0};
     for (u32 i = 0; i < n; i += AT_ONCE, at = _mm512_add_epi64(at, two_more)) {
-        const __mmask8 there = (__mmask8)(n - i < AT_ONCE ? (1u << (n - i)) - 1 : 0xff);
-        const __m512i from = _mm512_and_si512(_mm512_loadu_si512(b->addr + i), all), lines = _mm512_srl_epi64(from, log2);
-        const __m512i size = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(sizes + i)));
+        const u32 there = n - i < AT_ONCE ? (1u << (n - i)) - 1 : 0xff;
+        const __m512i from = _mm512_and_si512(_mm512_loadu_si512(b->addr + i), all), lines = _mm512_srl_epi64(from, log2), before = latest.lines;
+        const __m512i size = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(t->maker->size + i)));
         const __m512i end = _mm512_add_epi64(_mm512_and_si512(from, rest), size);
-        if (__builtin_expect(_mm512_mask_cmpgt_epi64_mask(there, end, rest), 0)) {
+        if (__builtin_expect(_mm512_mask_cmpgt_epi64_mask((__mmask8)there, end, rest), 0)) {
+            let_go(t, &latest, 0, &x);
             for (u32 j = i; j < MIN(i + AT_ONCE, n); j++)
                 add_whole(t, b, j, &x);
-            before = none; /* of a set that it may be of, but no line */
             if (x.n > MAYBE)
                 add_maybe(t, &x);
+            latest = none;
             continue;
         }
-        __mmask8 needless = 0, open = there;
+        u32 needless = 0, recent = 0, open = there;
         LOOK_BACK(1);
         LOOK_BACK(2);
         LOOK_BACK(3);
         LOOK_BACK(4);
-        before = lines;
-        const __mmask8 stay = there & (__mmask8)~needless;
         const __m512i id = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)(b->ref + i)));
-        _mm512_storeu_si512(x.line + x.n, _mm512_maskz_compress_epi64(stay, lines));
-        _mm512_storeu_si512(x.id_and_at + x.n, _mm512_maskz_compress_epi64(stay, _mm512_or_si512(at, id)));
-        x.n += (u32)_mm_popcnt_u32(stay);
-        if (x.n > MAYBE)
-            add_maybe(t, &x);
+        const struct eight next = {lines, _mm512_or_si512(at, id), there, needless, recent & there};
+        const u32 again = looks_ahead ? comes_again(&latest, &next, sets) : 0;
+        left_out += (u32)_mm_popcnt_u32(again);
+        let_go(t, &latest, again, &x);
+        latest = next;
     }
+    let_go(t, &latest, 0, &x);
     add_maybe(t, &x);
+    if (looks_ahead)
+        m->ahead_pays = left_out > n / AHEAD_PAYS;
 }
 
 static void add_data(struct touches *t, const struct batch *b)

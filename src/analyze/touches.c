@@ -32,6 +32,7 @@ void touch_maker_init(struct touch_maker *m, const struct unit_table *table, str
     filter_init(&m->code, code);
     filter_init(&m->own, code);
     filter_init(&m->data, data);
+    m->keeps_four = data.keeps_four;
     m->has_vectors = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     if (m->code.kind == FILTER_any) /* as run_script has it */
         m->data.kind = FILTER_any;

@@ -56,6 +56,7 @@ struct touch_rule {
     bool every;       /* none may be left out */
     bool every_write; /* ... that writes */
     bool writes;      /* writes are told from reads: then the first one of a line stays */
+    bool keeps_four;  /* the four lines of a set that were touched last are there */
 };
 
 /* Which line was touched last, for each set of a cache, or for some sets together. */
@@ -110,7 +111,8 @@ struct touch_maker {
     VEC(struct touch) code_lines; /* theirs */
     VEC(u8) sizes;                /* of references of the table, less 1; of those of a batch: */
     u8 size[BATCH_REFS + 64];
-    bool has_vectors;
+    bool has_vectors, keeps_four, ahead_pays;
+    u32 batches;
     bool timed;    /* somebody wants to know when; then no reference may be left out */
 };
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { UNITS = 40, INSNS = 12, SLOTS = 4, RECORDS = 500, LINE = 64, WAYS = 2, SETS_LIMIT = 64 };
+enum { UNITS = 40, INSNS = 12, SLOTS = 4, RECORDS = 500, LINE = 64, WAYS = 4, SETS_LIMIT = 64 };
 
 static u64 seed;
 static u64 rnd(u64 below)
@@ -87,8 +87,16 @@ static void make_table(struct unit_table *t)
             const u8 length = (u8)(1 + rnd(15));
             vec_push(&t->insns, ((struct unit_insn){.pc = pc, .len = length}));
             pc += rnd(8) ? length : 100 + rnd(5000);
-            for (u64 n = rnd(most); n; n--)
-                vec_push(&t->refs, any_ref(k));
+            for (u64 n = rnd(most); n; n--) {
+                const u32 made = (u32)t->refs.n - u.ref0, round = 1 + (u32)(i % 4);
+                struct ref r = any_ref(k);
+                if (i % 2 && made >= round && rnd(8)) { /* a loop that is laid out several times */
+                    r = t->refs.v[t->refs.n - round];
+                    r.insn = k;
+                    r.disp += 8 * (s64)rnd(2);
+                }
+                vec_push(&t->refs, r);
+            }
             vec_push(&t->exits, ((struct unit_exit){.unit = i, .insns = (u16)(k + 1), .refs = (u16)(t->refs.n - u.ref0)}));
         }
         u.n_refs = (u32)t->refs.n - u.ref0;
@@ -105,7 +113,7 @@ struct bases {
 
 static u64 any_base(u64 before)
 {
-    switch (rnd(6)) {
+    switch (rnd(8)) {
     case 0:
         return 0x10000 + rnd(1 << 12);
     case 1:
@@ -114,6 +122,9 @@ static u64 any_base(u64 before)
         return before + 8 * rnd(8);
     case 3:
         return before + 64 * (rnd(3) - 1);
+    case 4:
+    case 5:
+        return 0x40000 + 4096 * rnd(6) + 8 * rnd(4); /* all of one set */
     default:
         return before;
     }
@@ -225,7 +236,7 @@ static void keep_part(missed_list *list, u32 part, u32 parts)
     list->n = n;
 }
 
-static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors)
+static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors, bool ahead)
 {
     static struct batch b;
     struct unit_table t = {0};
@@ -233,7 +244,7 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors)
     struct touches touches;
     struct pair plain, quick;
     struct bases bases = {.slot = {0x10000, 0x10040, 0x20000, 0x7fff0000}, .rsp = 0x7fff0800};
-    const struct touch_rule rule = {.sets = sets, .line = LINE};
+    const struct touch_rule rule = {.sets = sets, .line = LINE, .keeps_four = ahead};
     seed = with;
     make_table(&t);
     forget(&plain, sets);
@@ -248,6 +259,7 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors)
         b.n_records = b.n_refs = 0;
         while (b.n_records < RECORDS)
             any_record(&b, &t, &bases);
+        maker.ahead_pays = ahead;
         touches_open(&touches, &maker);
         touches_add(&touches, &(struct events){.table = &t, .batch = &b});
         see_each(&t, &b, &plain, &all);
@@ -274,10 +286,10 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors)
 int main(void)
 {
     for (u64 i = 1; i <= 60; i++) {
-        lines_are_as_each_event(i, 64, 1, i % 3);
-        lines_are_as_each_event(100 + i, 16, 1, i % 3);
-        lines_are_as_each_event(200 + i, 2, 1, i % 3);
-        lines_are_as_each_event(300 + i, 64, 2, i % 3);
+        lines_are_as_each_event(i, 64, 1, i % 3, i % 2);
+        lines_are_as_each_event(100 + i, 16, 1, i % 3, i % 2);
+        lines_are_as_each_event(200 + i, 2, 1, i % 3, i % 2);
+        lines_are_as_each_event(300 + i, 64, 2, i % 3, i % 2);
     }
     return test_end("touches");
 }
