@@ -12,6 +12,7 @@ set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$root/build/same
 mkdir -p "$work"
+[ -e "$root/build/oracle/pin.so" ] || { echo "run.sh: build/oracle/pin.so is missing, without which programs take another path each time; make it first" >&2; exit 2; }
 passed=0
 failed=0
 
