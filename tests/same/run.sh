@@ -15,6 +15,7 @@ mkdir -p "$work"
 [ -e "$root/build/oracle/pin.so" ] || { echo "run.sh: build/oracle/pin.so is missing, without which programs take another path each time; make it first" >&2; exit 2; }
 passed=0
 failed=0
+input=/dev/null
 
 # The digest of one run in one setting; verify compares it with the file.
 digest_of() {
@@ -22,7 +23,7 @@ digest_of() {
     shift
     env -i PATH=/usr/bin:/bin HOME=/nonexistent LANG=C LD_PRELOAD="$root/build/oracle/pin.so" GLIBC_TUNABLES=glibc.pthread.rseq=0 \
         PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 PERL_HASH_SEED=0 "GAIT_STRESS=digest$setting" \
-        setarch -R "$root/build/gait" record -o "$work/trace.gait" -- "$@" </dev/null >"$work/out" 2>"$work/err" ||
+        setarch -R "$root/build/gait" record -o "$work/trace.gait" -- "$@" <"$input" >"$work/out" 2>"$work/err" ||
         { echo "it ended badly: $(tail -n 1 "$work/err")"; return; }
     "$root/build/gait" verify "$work/trace.gait" 2>&1 | sed -n 's/.*ok: .* records, \(.*\)/\1/p'
 }
