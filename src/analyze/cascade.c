@@ -45,7 +45,7 @@ static VECTOR void see_first_vectors(struct cache *c, u64 owner, const struct to
         const u64 line = x->line | owner;
         u64 *set = c->lines + (line & mask) * CACHE_VECTOR_WAYS;
         const __m512i all = _mm512_set1_epi64((s64)line);
-        if (set != before)
+        if (set != before) /* else its store is under way, and a load would wait for that */
             v = _mm512_load_si512(set);
         before = set;
         const __mmask8 found = _mm512_cmpeq_epi64_mask(v, all);

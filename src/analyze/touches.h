@@ -24,6 +24,7 @@ struct touch {
         u32 size, at;
     };
 };
+/* shape.h's sides; whoever includes this may also know wire.h, whose policies have the same name. */
 enum touch_side { TOUCH_OF_CODE, TOUCH_OF_DATA, TOUCH_SIDES };
 #define TOUCH_CODE     0x80000000u
 #define TOUCH_WRITE    0x80000000u /* only if writes are told from reads */
