@@ -48,7 +48,7 @@ trace=$work/trace.gait
 fixed() (
     cd "$work/here" && find . -mindepth 1 -delete && touch -d @1700000000 . || exit 3
     exec env -i PATH=/usr/bin:/bin HOME=/nonexistent LANG=C \
-        "LD_PRELOAD=$pin" GLIBC_TUNABLES=glibc.pthread.rseq=0 \
+        "LD_PRELOAD=$pin" GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc.tcache_count=0 \
         PYTHONHASHSEED=0 PERL_HASH_SEED=0 ${ORACLE_ENV-} \
         taskset -c "${ORACLE_CPU:-0}" setarch -R "$@" <"${ORACLE_INPUT:-/dev/null}"
 )

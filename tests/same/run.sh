@@ -21,7 +21,7 @@ input=/dev/null
 digest_of() {
     setting=$1
     shift
-    env -i PATH=/usr/bin:/bin HOME=/nonexistent LANG=C LD_PRELOAD="$root/build/oracle/pin.so" GLIBC_TUNABLES=glibc.pthread.rseq=0 \
+    env -i PATH=/usr/bin:/bin HOME=/nonexistent LANG=C LD_PRELOAD="$root/build/oracle/pin.so" GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc.tcache_count=0 \
         PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 PERL_HASH_SEED=0 "GAIT_STRESS=digest$setting" \
         setarch -R "$root/build/gait" record -o "$work/trace.gait" -- "$@" <"$input" >"$work/out" 2>"$work/err" ||
         { echo "it ended badly: $(tail -n 1 "$work/err")"; return; }
@@ -59,6 +59,10 @@ if [ "${1:-small}" = all ]; then
     same python3 /usr/bin/python3 "$root/bench/inputs/work.py" 40
     same lua /usr/bin/lua5.4 "$root/bench/inputs/work.lua" 200
     same sqlite3 /usr/bin/sqlite3 -batch -cmd "CREATE TEMP TABLE size AS SELECT 2000 AS n" :memory: ".read '$root/bench/inputs/work.sql'"
+    same gnugo /usr/games/gnugo --benchmark 1 --seed 1 --level 4 --boardsize 9
+    echo "the old man who sat on the bench that my brother built told us stories of ships that never came back" >"$work/sentence"
+    input=$work/sentence
+    same link-parser /usr/bin/link-parser en -batch
 fi
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
