@@ -195,7 +195,7 @@ static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
     const bool looks_ahead = m->keeps_four && (m->ahead_pays || m->batches++ % AHEAD_TRIED == 0);
     u32 left_out = 0;
     const __m512i all = _mm512_set1_epi64((s64)ADDRESS_MASK), rest = _mm512_set1_epi64((1ll << p.log2) - 1), sets = _mm512_set1_epi64((s64)p.mask),
-                  two_more = _mm512_set1_epi64((2ll * AT_ONCE) << 32);
+                  most = _mm512_set1_epi64(SIZE_MOST - 1), two_more = _mm512_set1_epi64((2ll * AT_ONCE) << 32);
     const __m128i log2 = _mm_cvtsi32_si128((int)p.log2);
     __m512i at = _mm512_add_epi64(_mm512_set1_epi64((s64)at_ref(t, 0) << 32), _mm512_slli_epi64(_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), 32));
     const struct eight none = {.lines = _mm512_set1_epi64(-1)}; /* of a set that a line may be of, but no line */
@@ -206,7 +206,8 @@ static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
         const __m512i from = _mm512_and_si512(_mm512_loadu_si512(b->addr + i), all), lines = _mm512_srl_epi64(from, log2), before = latest.lines;
         const __m512i size = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(t->maker->size + i)));
         const __m512i end = _mm512_add_epi64(_mm512_and_si512(from, rest), size);
-        if (__builtin_expect(_mm512_mask_cmpgt_epi64_mask((__mmask8)there, end, rest), 0)) {
+        const u32 crosses = (u32)_mm512_cmpgt_epi64_mask(end, rest) | _mm512_cmpeq_epi64_mask(size, most); /* or may, where lines are long */
+        if (__builtin_expect(crosses & there, 0)) {
             let_go(t, &latest, 0, &x);
             for (u32 j = i; j < MIN(i + AT_ONCE, n); j++)
                 add_whole(t, b, j, &x);

@@ -18,7 +18,7 @@ static uint32_t random_number(void)
 
 static void one(unsigned char *p, uint32_t what)
 {
-    switch (what % 6) {
+    switch (what % 7) {
     case 0:
         *(volatile uint8_t *)p += 1;
         break;
@@ -34,6 +34,9 @@ static void one(unsigned char *p, uint32_t what)
     case 4:
         _mm_storeu_si128((__m128i *)(void *)p, _mm_set1_epi32((int)what));
         break;
+    case 5: /* 512 bytes */
+        __asm__ volatile("fxsave (%0)" : : "r"((uintptr_t)p & ~15ul) : "memory");
+        break;
     default:
         __asm__ volatile("rep stosb" : "+D"(p) : "a"(what), "c"(what % 97) : "memory");
     }
@@ -42,7 +45,7 @@ static void one(unsigned char *p, uint32_t what)
 int main(void)
 {
     for (uint32_t i = 0; i < 3000; i++)
-        one(area + random_number() % (sizeof area - 256), random_number());
+        one(area + random_number() % (sizeof area - 512), random_number());
     for (uint32_t i = 0; i < 2000; i++) /* one set of many caches, in turn and back */
         area[(i % 14) * 4096] += (unsigned char)i;
     for (uint32_t i = 0; i < 1000; i++)
