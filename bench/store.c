@@ -82,7 +82,7 @@ static void seal(struct pack *p, struct trace_press *x, struct cost *c)
     c->press += seconds() - stored;
     c->packed += x->contents.n;
     c->pressed += x->press.stored_size;
-    pack_free(p);
+    pack_clear(p);
 }
 
 static void pack_piece(const struct unit_table *table, const struct store_bytes *raw, const size_t *ends, size_t n, struct cost *c)
@@ -90,16 +90,22 @@ static void pack_piece(const struct unit_table *table, const struct store_bytes 
     struct trace_press x = {0};
     struct err e;
     struct pack *p = NULL;
+    static struct pack *spare; /* as a drain keeps it */
+    if (spare && spare->table != table) {
+        pack_free(spare);
+        spare = NULL;
+    }
     for (size_t i = 0, at = 0; i < n; at = ends[i++]) {
         double began = seconds();
         if (!p)
-            p = pack_new(table);
+            p = spare ? spare : pack_new(table);
         if (pack_records(p, raw->v + at, ends[i] - at, &e))
             die_of(e.text);
         c->pack += seconds() - began;
     }
     if (p)
         seal(p, &x, c);
+    spare = p;
     trace_press_fini(&x);
     c->raw += raw->n;
 }

@@ -140,6 +140,19 @@ struct pack *pack_new(const struct unit_table *t)
     return p;
 }
 
+/* Megabytes that the kernel need not clear once more. */
+void pack_clear(struct pack *p)
+{
+    struct pack empty = {.table = p->table, .limit = p->limit, .hand = p->hand, .groups = p->groups, .exits = p->exits, .ids = p->ids, .ways = p->ways,
+                         .context = p->context};
+    empty.groups.n = empty.exits.n = empty.ids.n = empty.ways.n = 0;
+    columns_clear(&empty.hand.shared);
+    empty.context->before = (struct pack_before){0};
+    memset(empty.context->follow, 0, sizeof empty.context->follow);
+    empty.context->ways.n = 0;
+    *p = empty;
+}
+
 void pack_scalar(struct pack *p)
 {
     p->hand.scalar = true;
@@ -166,8 +179,7 @@ static struct pack_group *add_group(struct pack *p, u32 number, u32 slots, u32 n
     g->number = number;
     g->n = n;
     g->slots = slots;
-    g->room = PACK_ROWS_FIRST;
-    g->rows = rows_new(&p->hand, g, g->room);
+    rows_begin(&p->hand, g, PACK_ROWS_FIRST);
     vec_push(&p->groups, g);
     return g;
 }
@@ -308,25 +320,17 @@ static bool is_redundant(struct pack *p, const u8 *slots)
 /* A group's rows are full. */
 static __attribute__((noinline)) void end_rows(struct pack *p, struct pack_group *g)
 {
-    rows_put(&p->hand, g, g->rows);
-    if (g->room < ROWS_MOST) {
-        g->room = MIN(g->room * PACK_ROWS_MORE, (u32)ROWS_MOST);
-        g->rows = rows_new(&p->hand, g, g->room);
-    }
+    rows_put(&p->hand, g);
+    if (g->room < ROWS_MOST)
+        rows_begin(&p->hand, g, MIN(g->room * PACK_ROWS_MORE, (u32)ROWS_MOST));
 }
 
-/* Where the next record's slots go. */
-static inline u64 *next_row(const struct pack_group *g)
-{
-    return g->rows->slots + (size_t)g->rows->n * g->slots;
-}
-
-/* They are there. */
+/* The next row has so many slots, which are in it already. */
 static inline void end_row(struct pack *p, struct pack_group *g, u32 n)
 {
-    struct pack_rows *r = g->rows;
-    r->lengths[r->n++] = (u8)n;
-    if (r->n == g->room)
+    g->rows->lengths[g->n_rows++] = (u8)n;
+    g->next += g->slots;
+    if (__builtin_expect(g->n_rows == g->room, 0))
         end_rows(p, g);
 }
 
@@ -343,7 +347,7 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     const struct pack_exit *x = &p->exits.v[id];
     if (n != x->slots && id != RECORD_partial)
         return "has another number of slots than its exit";
-    memcpy(next_row(x->group), slots, 8 * (size_t)n);
+    memcpy(x->group->next, slots, 8 * (size_t)n);
     end_row(p, x->group, n);
     vec_push(&p->ids, id);
     if (id < FIRST_EXIT_ID) {
@@ -358,9 +362,11 @@ static const char *take_record(struct pack *p, u32 id, const u8 *slots, u32 n)
     return NULL;
 }
 
+typedef u64 row_part __attribute__((vector_size(8 * ROWS_COPIED), aligned(1), may_alias));
+
 /* Records of exits that were met before, as many as there are in a row: the same as take_record, without its branches. More slots
  * than there are may be read, so this stops short of the end. Returns where it stopped. */
-static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
+static inline __attribute__((always_inline)) size_t take_all_known(struct pack *p, const u8 *data, size_t at, size_t size)
 {
     const struct pack_exit *exits = p->exits.v, *x = NULL;
     size_t n_exits = p->exits.n, began = at;
@@ -374,9 +380,8 @@ static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
             break;
         x = &exits[id];
         struct pack_group *g = x->group;
-        u64 *row = next_row(g);
         for (u32 i = 0; i < n; i += ROWS_COPIED)
-            memcpy(row + i, slots + 8 * i, 8 * ROWS_COPIED);
+            *(row_part *)(void *)(g->next + i) = *(const row_part *)(const void *)(slots + 8 * i);
         end_row(p, g, n);
         ids[records] = id;
         rsp = rsp_after(x, rsp, slot(slots + x->rsp_at, 0));
@@ -393,6 +398,17 @@ static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
         p->head.bytes += at - began;
     }
     return at;
+}
+
+static size_t take_known(struct pack *p, const u8 *data, size_t at, size_t size)
+{
+    return take_all_known(p, data, at, size);
+}
+
+/* A row is copied at once. */
+static __attribute__((target("avx512f"))) size_t take_known_vectors(struct pack *p, const u8 *data, size_t at, size_t size)
+{
+    return take_all_known(p, data, at, size);
 }
 
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
@@ -417,7 +433,7 @@ int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e)
             fault = take_record(p, id, slots, n);
         at += length;
         if (!fault)
-            at = take_known(p, data, at, size);
+            at = (p->hand.scalar ? take_known : take_known_vectors)(p, data, at, size);
     }
     return fault ? err_set(e, "a record %s", fault) : 0;
 }
@@ -444,7 +460,7 @@ static void store_groups(struct pack *p, struct store_bytes *to)
         struct pack_group *g = p->groups.v[i];
         column_put(&p->hand.shared, &numbers, g->number);
         column_put_plain(&p->hand.shared, &counts, g->n);
-        rows_put(&p->hand, g, g->rows);
+        rows_put(&p->hand, g);
         for (u32 k = 0; k < g->n; k++)
             column_put_plain(&p->hand.shared, &sizes, column_finish(&p->hand.shared, &g->columns[k]));
     }

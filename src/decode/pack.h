@@ -79,8 +79,10 @@ void pack_scalar(struct pack *p);
 int pack_records(struct pack *p, const u8 *data, size_t size, struct err *e);
 /* Is it time to store? */
 bool pack_is_full(const struct pack *p);
-/* Append the contents of a chunk to bytes. Only pack_free remains to be called then. */
+/* Append the contents of a chunk to bytes. Only pack_clear or pack_free remains to be called then. */
 void pack_store(struct pack *p, struct store_bytes *to);
+/* Make it as it was when it was new, but for its limit and its memory. */
+void pack_clear(struct pack *p);
 void pack_free(struct pack *p);
 
 /* -- Unpacking --------------------------------------------------------------------------------- */

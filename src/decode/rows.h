@@ -20,7 +20,6 @@ enum {
 };
 
 struct pack_rows {
-    u32 n;
     u8 lengths[ROWS_MOST]; /* slots of each; they stand as far apart as the longest needs */
     u64 slots[];
 };
@@ -31,7 +30,9 @@ struct pack_group {
     u32 n;
     u32 slots; /* of its longest record */
     u32 room;  /* records that may wait */
-    struct pack_rows *rows; /* they do so here */
+    struct pack_rows *rows; /* they do so here: */
+    u32 n_rows;             /* so many, */
+    u64 *next;              /* and the next one's slots go here */
     struct pack_shares shares;
     struct column columns[];
 };
@@ -43,9 +44,10 @@ struct rows_hand {
     bool scalar;      /* no vector instructions */
 };
 
-struct pack_rows *rows_new(struct rows_hand *h, const struct pack_group *g, u32 room);
-/* They are in the columns then, and can be filled again. */
-void rows_put(struct rows_hand *h, struct pack_group *g, struct pack_rows *r);
+/* Room for so many rows; there must be none. */
+void rows_begin(struct rows_hand *h, struct pack_group *g, u32 room);
+/* They are in the columns then, and there are none. */
+void rows_put(struct rows_hand *h, struct pack_group *g);
 void rows_hand_fini(struct rows_hand *h);
 
 #endif

@@ -64,16 +64,17 @@ static void sink_decode(struct drain *d, const u8 *data, u32 size, const struct 
     }
 }
 
-/* Who filled a buffer, as it says itself. */
+/* Who filled a buffer, as it says itself; from then on it is ours. */
 struct owner {
     u32 number, tid, pid;
 };
 
-static struct owner owner_of(const struct process *p, u32 i)
+static struct owner take_over(const struct process *p, u32 i)
 {
-    const struct control *c = p->control;
-    return (struct owner){load_relaxed(&c->owner[i].number) - 1, load_relaxed(&c->owner[i].tid),
-                          load_relaxed(&c->owner[i].pid)};
+    struct control *c = p->control;
+    struct owner o = {load_relaxed(&c->owner[i].number) - 1, load_relaxed(&c->owner[i].tid), load_relaxed(&c->owner[i].pid)};
+    store_relaxed(&c->owner[i].number, 0);
+    return o;
 }
 
 /* The thread of the trace that filled a buffer. */
@@ -82,7 +83,7 @@ struct filler {
     struct track *track; /* if its records go to the file, and NULL if they cannot */
 };
 
-/* Without a file there may be several drains, and a track may move as soon as the lock is given back: then only the number is told. */
+/* Without a file several drains may be here, and a track may move as soon as the lock is given back: then only the number is told. */
 static struct filler filler_of(struct drain *d, const struct owner *o)
 {
     struct process *p = d->process;
@@ -105,45 +106,41 @@ static struct filler filler_of(struct drain *d, const struct owner *o)
     return f;
 }
 
-/* Sort a buffer's records into the columns of its thread. */
-static void sink_file(struct drain *d, struct track *t, const u8 *data, u32 size)
-{
-    struct process *p = d->process;
-    if (d->unpackable)
-        return;
-    if (!t->pack)
-        seal_open(p, t);
-    d->unpackable = pack_records(t->pack, data, size, &d->decode_error) < 0;
-    d->undecodable |= d->unpackable;
-    if (seal_is_due(p, t))
-        seal_track(p, t);
-}
+/* A buffer that was taken from the ring, or is found when the program has ended. */
+struct taken {
+    u64 turn;
+    struct owner owner;
+    u32 buffer, used;
+};
 
-static void sink(struct drain *d, u64 turn, const struct owner *o, const u8 *data, u32 size)
+static void sink(struct drain *d, const struct taken *x)
 {
     struct process *p = d->process;
+    const u8 *data = drain_buffer(p, x->buffer);
     const struct run_options *options = p->run->options;
     const struct analyst *a = options->analyst;
     struct watchers w = {.analyst = a};
     struct filler f = {0};
-    __atomic_fetch_add(&p->record_bytes, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&p->record_bytes, x->used, __ATOMIC_RELAXED);
     if (a || options->sink == SINK_file)
-        f = filler_of(d, o);
-    if (f.track)
-        sink_file(d, f.track, data, size);
+        f = filler_of(d, &x->owner);
     if (f.track && p->run->stress.digest)
         w.digest = &f.track->digest;
     if (a) /* each turn is taken, whatever is in it: those behind it wait for that */
-        w.buffer = a->open(p->analysed, turn, f.thread);
+        w.buffer = a->open(p->analysed, x->turn, f.thread);
     if (options->sink == SINK_decode || w.digest || a)
-        sink_decode(d, data, size, &w);
+        sink_decode(d, data, x->used, &w);
     if (a)
         a->close(w.buffer);
+    if (f.track)
+        bundles_add(p, f.thread, x->turn, x->buffer, x->used);
+    else
+        drain_give_back(p, x->buffer, x->used);
 }
 
 /* -- Buffers ---------------------------------------------------------------------------------- */
 
-static u8 *buffer(struct process *p, u32 i)
+u8 *drain_buffer(struct process *p, u32 i)
 {
     return p->wire + WIRE_BUF_OFF + (u64)i * p->buffer_size;
 }
@@ -156,11 +153,10 @@ static bool worth_waking(const struct control *c)
     return load_relaxed(&c->guest_waits) && on_their_way * 4 <= (u64)c->window * 3;
 }
 
-static void give_back(struct process *p, u32 i, u32 used)
+void drain_give_back(struct process *p, u32 i, u32 used)
 {
     struct control *c = p->control;
-    memset(buffer(p, i), 0, used);
-    store_relaxed(&c->owner[i].number, 0);
+    memset(drain_buffer(p, i), 0, used);
     __atomic_fetch_or(&c->free[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&c->returned, 1, __ATOMIC_SEQ_CST);
     if (worth_waking(c)) {
@@ -204,13 +200,27 @@ static bool drain_one(struct drain *d)
         d->undecodable = true;
         err_set(&d->decode_error, "a thread wrote beyond the end of its buffer");
     }
-    struct owner owner = owner_of(p, i);
     if (p->run->options->max_refs)
-        count_refs(p, buffer(p, i), used);
-    heat_look(p, buffer(p, i), used);
-    sink(d, turn, &owner, buffer(p, i), used);
-    give_back(p, i, used);
+        count_refs(p, drain_buffer(p, i), used);
+    heat_look(p, drain_buffer(p, i), used);
+    sink(d, &(struct taken){turn, take_over(p, i), i, used});
     return true;
+}
+
+/* For a file, buffers are taken by one drain at a time, in their order, and packed by all. False if there is nothing to do. */
+static bool drain_some(struct drain *d)
+{
+    struct process *p = d->process;
+    bool took = false;
+    if (p->run->options->sink != SINK_file)
+        return drain_one(d);
+    if (pthread_mutex_trylock(&p->bundles.taking) == 0) {
+        while (drain_one(d))
+            took = true;
+        bundles_end(p, false);
+        pthread_mutex_unlock(&p->bundles.taking);
+    }
+    return bundles_work(d) || took;
 }
 
 /* A drain that has just worked waits a while for more, but not on a core that somebody needs, the program above all, which is to make it; then it naps: to be woken for every buffer would cost the program more than it costs to fill one. When nothing
@@ -242,11 +252,10 @@ static void *drain_main(void *drain)
     budget_yield(p, false);
     while (!load_acquire(&p->stopping)) {
         u32 seen = load_acquire(&p->control->drain_bell);
-        if (drain_one(d)) {
+        if (drain_some(d)) {
             has_worked = true;
             continue;
         }
-        seal_due(p);
         wait_for_buffers(p, seen, has_worked);
         has_worked = false;
     }
@@ -255,15 +264,13 @@ static void *drain_main(void *drain)
 
 /* -- Begin and end ---------------------------------------------------------------------------- */
 
-/* Buffers decode alone, so as many threads may decode as there are cores; they are packed in the order of the ring. */
+/* Buffers decode and pack alone, so as many threads may do so as there are cores. */
 static u32 drains_of(const struct run_options *o)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (o->sink == SINK_file)
-        return 1;
-    if (o->analyst)
+    if (o->analyst && o->sink != SINK_file)
         return o->analyst->threads;
-    return o->sink == SINK_decode ? (u32)MAX(1, MIN(cores, 8)) : 1;
+    return o->sink != SINK_drop ? (u32)MAX(1, MIN(cores, 8)) : 1;
 }
 
 void drain_begin(struct process *p)
@@ -274,6 +281,7 @@ void drain_begin(struct process *p)
         p->analysed = a->begin(a->ctx, p->number, translator_table(p->translator), modules_mapped(p));
     p->drains = calloc(p->n_drains, sizeof *p->drains);
     check(p->drains != NULL);
+    bundles_init(p);
     for (u32 i = 0; i < p->n_drains; i++) {
         struct drain *d = &p->drains[i];
         d->process = p;
@@ -308,12 +316,12 @@ static void drain_rest(struct drain *d)
     while (drain_one(d))
         ;
     for (u32 i = 0; i < p->n_buffers; i++) {
-        struct owner owner = owner_of(p, i);
+        struct owner owner = take_over(p, i);
         if (owner.number == UINT32_MAX || (c->free[i / 64] >> (i % 64) & 1))
             continue;
-        u32 used = used_part(buffer(p, i), p->buffer_size);
+        u32 used = used_part(drain_buffer(p, i), p->buffer_size);
         if (used)
-            sink(d, p->taken++, &owner, buffer(p, i), used);
+            sink(d, &(struct taken){p->taken++, owner, i, used});
     }
 }
 
@@ -332,7 +340,7 @@ void drain_end(struct process *p)
     for (u32 i = 0; i < p->n_drains; i++)
         pthread_join(p->drains[i].thread, NULL);
     drain_rest(&p->drains[0]);
-    seal_rest(p);
+    bundles_finish(p);
     if (p->analysed)
         p->run->options->analyst->end(p->analysed, p->modules.v, p->modules.n);
     p->analysed = NULL;
@@ -340,6 +348,8 @@ void drain_end(struct process *p)
         p->run->result->digest += digest_of_thread(p->tracks.v[i].thread, &p->tracks.v[i].digest);
     for (u32 i = 0; i < p->n_drains; i++) {
         collect(p, &p->drains[i]);
+        pack_free(p->drains[i].spare);
+        trace_press_fini(&p->drains[i].press);
         decoder_fini(&p->drains[i].decoder);
         free(p->drains[i].batch);
     }

@@ -117,13 +117,9 @@ static int run(struct run *r, struct err *e)
     window_begin(r);
     budget_begin(r);
     r->began_tsc = __rdtsc();
-    seal_begin(r);
-    if ((r->options->attach ? attach_begin : begin)(r, e) < 0) {
-        seal_end(r);
+    if ((r->options->attach ? attach_begin : begin)(r, e) < 0)
         return -1;
-    }
     int status = follow_run(r, e);
-    seal_end(r);
     r->result->stats.seconds = monotonic() - r->began;
     if (close_trace(r, e) < 0)
         return -1;

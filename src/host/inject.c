@@ -214,6 +214,13 @@ static bool yama_restricts(void)
     return known && scope == '1';
 }
 
+/* Few buffers stay in the cache of the processor. Many are needed where a thread must never wait, since it has a budget, and where several drains pack what
+ * one thread writes: each needs a stretch of its own (bundle.c). */
+static u32 window_of(const struct run_options *o)
+{
+    return o->budget.seconds > 0 || o->sink == SINK_file ? BUFFER_WINDOW_LIMIT : 16;
+}
+
 static void fill_control(struct process *p)
 {
     struct control *c = p->control = (struct control *)(p->wire + WIRE_CTL_OFF);
@@ -228,7 +235,7 @@ static void fill_control(struct process *p)
     c->is_novel = p->run->options->novel != 0;
     c->spin = 2000;
     c->buffer_size = p->run->stress.tinybuf ? BUFFER_SLACK + 8192 : 256 << 10;
-    c->window = p->run->options->budget.seconds > 0 ? BUFFER_WINDOW_LIMIT : 16;
+    c->window = window_of(p->run->options);
     c->drops = p->run->options->overflow == OVERFLOW_drop;
     p->buffer_size = c->buffer_size;
     c->threads = c->blocks = 1;

@@ -5,8 +5,7 @@
  *   main      starts, enters, follows and ends processes; the only one that uses ptrace or waits for
  *             children; holds the life locks of all shared pages
  *   serve     one for each process: its translator, code pages, maps
- *   drains    one or more for each process: its buffers, and what it packs of them
- *   sealers   one or more for the run: packs that the drains have handed over; under the writer's lock, the
+ *   drains    one or more for each process: its buffers, and what becomes of them; under the writer's lock, the
  *             trace file */
 #ifndef PROCESS_H
 #define PROCESS_H
@@ -84,15 +83,6 @@ struct waiting {
     u32 from; /* the process of the trace that it is */
 };
 
-/* Packed records on their way to the file. */
-struct seal_job {
-    struct process *process;
-    u32 thread;
-    struct pack *pack;
-    u64 turn; /* jobs handed over before this one */
-};
-enum { SEALERS = 8 };
-
 /* When what is selected is recorded. */
 enum window { WINDOW_before, WINDOW_open, WINDOW_over };
 
@@ -143,16 +133,6 @@ struct run {
     bool writer_open, write_failed;
     struct err write_error;
     u32 n_processes, n_threads; /* numbers given out */
-
-    struct {
-        pthread_mutex_t lock;   /* guards what follows, and each process's `sealing` */
-        pthread_cond_t changed; /* any of it */
-        VEC(struct seal_job) jobs;
-        u64 handed, written;
-        bool stopping;
-        pthread_t threads[SEALERS];
-        u32 n_threads;
-    } seal;
 };
 
 /* -- One process: shared pages and what serves them -------------------------------------------- */
@@ -161,10 +141,10 @@ struct run {
 struct track {
     bool known;
     u32 thread, process;
-    struct pack *pack; /* its records that are not sealed, NULL if there are none; the drain's */
     struct digest digest; /* of its events, under stress */
-    double opened;     /* when the pack was begun */
 };
+
+struct bundle;
 
 /* A process of the trace that runs on another's pages: made by vfork or its like. */
 struct sharer {
@@ -204,7 +184,7 @@ struct process {
     struct stretches constants; /* what was made read-only; the serve thread's */
     pthread_mutex_t modules_lock; /* guards modules */
     VEC(struct trace_module) modules;
-    size_t modules_written; /* the drain's */
+    size_t modules_written; /* under the writer's lock */
     struct trace_mapped mapped; /* for the analyst */
     VEC(struct track) tracks;
     VEC(struct sharer) sharers;
@@ -217,12 +197,19 @@ struct process {
         struct batch *batch;
         struct trace_counts counts;
         bool undecodable; /* so nothing is decoded any more */
-        bool unpackable;  /* ... nor packed */
         struct err decode_error;
+        struct pack *spare; /* to be used again */
+        struct trace_press press;
     } * drains;
     u32 n_drains;
-    u32 open_packs;   /* the drain's */
-    u32 sealing;      /* packs handed over and not yet written */
+    struct {
+        pthread_mutex_t taking;      /* whoever takes buffers for a file has this one, so that they come in order; before any other */
+        pthread_mutex_t lock;        /* guards what follows */
+        pthread_cond_t changed;      /* one is written */
+        VEC(struct bundle *) all;    /* in the order in which they were begun */
+        u32 open;                    /* that have not ended */
+        u32 unpackable;              /* nothing is packed any more; atomic */
+    } bundles;
     u64 taken;        /* buffers taken from the ring; atomic */
     void *analysed;   /* by the analyst; NULL: not */
     u64 record_bytes; /* atomic */
@@ -389,16 +376,18 @@ void heat_free(struct heat *h);
 void heat_look(struct process *p, const u8 *data, u32 size);
 bool heat_translate(struct process *p);
 
-/* seal.c: start the threads that write packed records to the file, and stop them when all is written. */
-void seal_begin(struct run *r);
-void seal_end(struct run *r);
-/* By a process's drain: begin a pack for a thread; is it to be handed over now; hand it over. */
-void seal_open(struct process *p, struct track *t);
-bool seal_is_due(const struct process *p, const struct track *t);
-void seal_track(struct process *p, struct track *t);
-/* Hand over all that are due; hand over all there are, and wait until they are written. */
-void seal_due(struct process *p);
-void seal_rest(struct process *p);
+/* What bundle.c needs of it: a buffer; to give it back, zeroed, when so many bytes of it were used. */
+u8 *drain_buffer(struct process *p, u32 i);
+void drain_give_back(struct process *p, u32 i, u32 used);
+
+/* bundle.c: what goes to the file. Of all buffers that wait, or of one bundle, have some packed or a chunk written; false if there is nothing to do. */
+void bundles_init(struct process *p);
+bool bundles_work(struct drain *d);
+/* By the drain that takes buffers: a thread's next one, which is given back when it is packed; no more comes to those that are old, or to all. */
+void bundles_add(struct process *p, u32 thread, u64 turn, u32 buffer, u32 used);
+void bundles_end(struct process *p, bool all);
+/* When all drains have ended: do what is left, with as many threads. */
+void bundles_finish(struct process *p);
 
 /* maps.c: what is mapped in the program now. */
 size_t maps_read(pid_t pid, struct map **out);
@@ -413,7 +402,7 @@ bool maps_constant(const struct process *p, u64 address, u64 *value);
 void modules_note(struct process *p, u64 start, u64 end);
 /* watching.c: watch the functions in them, if that was asked for. */
 void watching_note(struct process *p);
-/* Write those noted since the last call; by the drain, with the writer's lock held. */
+/* Write those noted since the last call; with the writer's lock held. */
 int modules_write(struct process *p, struct err *e);
 /* The same for whoever else wants them. */
 const struct trace_mapped *modules_mapped(struct process *p);

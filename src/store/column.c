@@ -365,17 +365,53 @@ static bool comes_back(const struct column *c)
     return came_before(c, c->at) || came_before(c, c->at - (c->at - c->bytes) / 4);
 }
 
-/* The runs, and the bytes behind them as runs. */
-static struct column_run *all_runs(const struct column *c, u32 *n)
+/* The distance at which all bytes come back; 0 if there is none, or it is too long to be found so. */
+static size_t period_of(const struct column *c)
 {
-    const u8 *at = c->bytes;
-    struct column_run *runs = malloc((c->n_runs + (size_t)(c->at - at)) * sizeof *runs);
+    enum { LOOKED_FOR = 24 };
+    size_t n = (size_t)(c->at - c->bytes);
+    const u8 *place = c->bytes + n / 4, *again = n > 4 * LOOKED_FOR ? memmem(place + 1, n - n / 4 - 1, place, LOOKED_FOR) : NULL;
+    size_t distance = again ? (size_t)(again - place) : 0;
+    return distance && !memcmp(c->bytes, c->bytes + distance, n - distance) ? distance : 0;
+}
+
+/* Bytes as entries; 0 if the last one is not whole. */
+static u32 runs_between(const u8 *at, const u8 *end, struct column_run *runs)
+{
+    u32 n = 0;
+    while (at < end)
+        if (!get_run(&at, end, &runs[n++]))
+            return 0;
+    return n;
+}
+
+/* The bytes at hand, which come back after this distance: a loop, and what is begun of its next round. *entries is how many there are
+ * without it. Returns 0 if no entry ends there, or where there may be loops in the loop: so that these begin with the same entry, whatever is at hand, all
+ * entries must be seen. */
+static u32 runs_of_loop(const struct column *c, size_t distance, struct column_run *runs, u32 *entries)
+{
+    size_t n = (size_t)(c->at - c->bytes), rounds = n / distance;
+    u32 body = runs_between(c->bytes, c->bytes + distance, runs + 1);
+    if (rounds < 3 || !body || body > SETTLE_LIMIT || fold_all(runs + 1, body, COLUMN_DEPTH) < body)
+        return 0;
+    *runs = (struct column_run){.step = 1, .count = (u32)rounds, .body = body};
+    u32 tail = runs_between(c->bytes + rounds * distance, c->at, runs + 1 + body);
+    *entries = (u32)rounds * body + tail;
+    return 1 + body + tail;
+}
+
+/* The runs, and the bytes behind them as runs; these stand for so many entries. */
+static struct column_run *all_runs(const struct column *c, size_t period, u32 *n, u32 *entries)
+{
+    struct column_run *runs = malloc((c->n_runs + (size_t)(c->at - c->bytes) + 1) * sizeof *runs);
     check(runs != NULL);
-    *n = c->n_runs;
-    if (*n)
-        memcpy(runs, c->runs, *n * sizeof *runs);
-    while (at < c->at)
-        check(get_run(&at, c->at, &runs[(*n)++]));
+    if (c->n_runs)
+        memcpy(runs, c->runs, c->n_runs * sizeof *runs);
+    u32 more = period ? runs_of_loop(c, period, runs + c->n_runs, entries) : 0;
+    if (!more)
+        *entries = more = runs_between(c->bytes, c->at, runs + c->n_runs);
+    check(more || c->at == c->bytes);
+    *n = c->n_runs + more;
     return runs;
 }
 
@@ -416,13 +452,14 @@ static void retire_runs(struct columns *s, struct column *c)
 /* What is at hand becomes runs, folded with those before it, if that makes it so many times smaller. */
 static void fold(struct columns *s, struct column *c, u32 times)
 {
-    u32 n, folded = UINT32_MAX;
-    if (!c->n_runs && !comes_back(c))
+    u32 n, entries, folded = UINT32_MAX;
+    if (!c->n_runs && (s->n_bytes >= COLUMNS_REGULAR || !comes_back(c)))
         return;
-    struct column_run *runs = all_runs(c, &n);
-    if (c->n_runs || is_regular(runs, n))
+    size_t period = period_of(c);
+    struct column_run *runs = all_runs(c, period, &n, &entries);
+    if (c->n_runs || period || is_regular(runs, n))
         folded = fold_all(runs, n, COLUMN_DEPTH);
-    if (folded <= c->n_runs + (n - c->n_runs) / times)
+    if (folded <= c->n_runs + entries / times)
         keep_runs(s, c, runs, folded);
     else
         c->settled = true;
@@ -457,6 +494,12 @@ void column_make_room(struct columns *s, struct column *c)
         fold(s, c, room == BLOCK ? WORTH_LATE : WORTH);
     if (c->end - c->at < COLUMN_LONGEST)
         grow(s, c);
+}
+
+void columns_clear(struct columns *s)
+{
+    arena_clear(&s->arena);
+    s->n_bytes = 0;
 }
 
 void columns_fini(struct columns *s)

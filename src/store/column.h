@@ -27,6 +27,10 @@ struct column_run {
 
 /* -- Making ------------------------------------------------------------------------------------ */
 
+/* Columns of a regular program stay below so many bytes together, however long it runs. Where they are more, single ones may still be regular, but folding
+ * them takes ten times as long as what zstd does with what comes back, and there is no end to be made small. */
+enum { COLUMNS_REGULAR = 1 << 20 };
+
 /* What columns that are made and stored together share. */
 struct columns {
     struct arena arena;
@@ -65,6 +69,8 @@ size_t column_finish(struct columns *s, struct column *c);
 void column_store(const struct column *c, struct store_bytes *to);
 /* Finish and store, behind a number that says how many bytes it has. */
 void column_store_sized(struct columns *s, struct column *c, struct store_bytes *to);
+/* There are none any more, but for the memory. */
+void columns_clear(struct columns *s);
 void columns_fini(struct columns *s);
 
 enum { COLUMN_TAG_BITS = 2, COLUMN_LONGEST = 20 /* bytes of an entry */ };

@@ -15,7 +15,7 @@
 static const char file_magic[8] = "GAITTRC";
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 /* Of much, a better level would give a sixth of the bytes for twice the time; of little it costs nothing. */
-enum { LONG_FROM = 4 << 20, LONG_LOG2 = 26, LEVEL_LONG = 1, LEVEL_SHORT = 3 };
+enum { LONG_FROM = 1 << 20, LONG_LOG2 = 26, LEVEL_LONG = 1, LEVEL_SHORT = 3 };
 
 struct file_header {
     char magic[8];
