@@ -13,6 +13,7 @@ enum {
     RECORDS_LIMIT = 1u << 31, /* runs are counted in 32 bits */
     IDS_LIMIT = 4 << 20,      /* ids that wait to be coded: 16 MB */
     CODE_NEW = PACK_WAYS,     /* codes from here on are differences of ids */
+    NEW_IDS = 512,            /* that go to their columns together */
     HEAD_BYTES = sizeof(struct pack_head),
     ROWS_FIRST = 16,     /* records of a group that there is room for, at first, when they are unpacked; */
     PACK_ROWS_FIRST = 4, /* ... when they are packed: many units are seen once or twice; */
@@ -54,16 +55,17 @@ static struct pack_ways *ways_of(struct pack_context *c, u32 *ways)
     return &c->ways.v[*ways - 1];
 }
 
-/* Which way it is: its number, or PACK_WAYS if it is new and is now known as far as there is room. */
+/* Which way it is: its number, or PACK_WAYS if it is new and is now known as far as there is room. Nobody can foretell which: so all are looked at. */
 static u32 find_way(struct pack_ways *w, u32 id)
 {
-    u32 k = 0;
-    for (; k < PACK_WAYS && w->id[k]; k++)
-        if (w->id[k] == id)
-            return k;
-    if (k < PACK_WAYS)
-        w->id[k] = id;
-    return PACK_WAYS;
+    u32 k = PACK_WAYS, free = PACK_WAYS;
+    for (u32 i = PACK_WAYS; i-- > 0;) {
+        k = w->id[i] == id ? i : k;
+        free = w->id[i] ? free : i;
+    }
+    if (k == PACK_WAYS && free < PACK_WAYS)
+        w->id[free] = id;
+    return k;
 }
 
 /* -- Columns of a unit ------------------------------------------------------------------------- */
@@ -240,30 +242,62 @@ static const char *meet(struct pack *p, u32 id)
 
 /* -- Packing: one record ----------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void put_new_id(struct pack *p, u32 before, u32 id)
+/* Ids that did not come as foreseen, on their way to the columns: how many came as foreseen before each, and its code. */
+struct new_ids {
+    u32 n;
+    u64 runs[MANY_BEFORE + NEW_IDS + MANY_BEHIND], codes[MANY_BEFORE + NEW_IDS + MANY_BEHIND];
+};
+
+static void put_new_ids(struct pack *p, struct new_ids *x)
 {
-    u32 way = find_way(ways_of(p->context, &p->ways.v[before]), id);
-    column_put_plain(&p->hand.shared, &p->runs, p->run);
-    column_put_plain(&p->hand.shared, &p->codes,
-                     way < PACK_WAYS ? way : CODE_NEW + zigzag((u64)id - before));
-    p->run = 0;
+    column_put_many_plain(&p->hand.shared, &p->runs, x->runs + MANY_BEFORE, x->n, !p->hand.scalar);
+    column_put_many_plain(&p->hand.shared, &p->codes, x->codes + MANY_BEFORE, x->n, !p->hand.scalar);
+    x->n = 0;
 }
 
-/* Code the ids at hand. Nothing else needs that done at once: a drain leaves it to whoever stores the pack, unless they are too many. */
-static void put_ids(struct pack *p)
+static void add_new_id(struct pack *p, struct new_ids *x, u32 before, u32 id)
 {
-    struct pack_before before = p->context->before;
-    for (size_t i = 0; i < p->ids.n; i++) {
-        u32 id = p->ids.v[i], *next = foreseen(p->context, before);
-        if (*next == id) {
-            p->run++;
-        } else {
-            put_new_id(p, before.id[0], id);
-            *next = id;
-        }
+    u32 way = find_way(ways_of(p->context, &p->ways.v[before]), id);
+    x->runs[MANY_BEFORE + x->n] = p->run;
+    x->codes[MANY_BEFORE + x->n] = way < PACK_WAYS ? way : CODE_NEW + zigzag((u64)id - before);
+    p->run = 0;
+    if (++x->n == NEW_IDS)
+        put_new_ids(p, x);
+}
+
+/* Which of up to 64 ids do not come as foreseen, as bits. No branch tells: half of a program's are mispredicted there. */
+static u64 find_new_ids(struct pack_context *c, const u32 *ids, u32 n)
+{
+    struct pack_before before = c->before;
+    u64 new = 0;
+    for (u32 i = 0; i < n; i++) {
+        u32 id = ids[i], *next = foreseen(c, before);
+        new |= (u64)(*next != id) << i;
+        *next = id;
         before = went_on(before, id);
     }
-    p->context->before = before;
+    c->before = before;
+    return new;
+}
+
+/* Code the ids at hand. Nothing else needs that done at once: it is left until the pack is stored, unless they are too many. */
+static void put_ids(struct pack *p)
+{
+    struct new_ids x = {.n = 0};
+    u32 before = p->context->before.id[0];
+    for (size_t i = 0; i < p->ids.n; i += 64) {
+        const u32 *ids = p->ids.v + i, n = (u32)MIN(p->ids.n - i, 64ul);
+        u32 done = 0;
+        for (u64 new = find_new_ids(p->context, ids, n); new; new &= new - 1) {
+            u32 k = (u32)__builtin_ctzll(new);
+            p->run += k - done;
+            add_new_id(p, &x, k ? ids[k - 1] : before, ids[k]);
+            done = k + 1;
+        }
+        p->run += n - done;
+        before = ids[n - 1];
+    }
+    put_new_ids(p, &x);
     p->ids.n = 0;
 }
 

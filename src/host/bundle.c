@@ -25,6 +25,8 @@ enum {
     OPEN_BUNDLES = 64,        /* of one process; more threads than this take turns */
     SPLIT_WAITING = 16 << 20, /* bytes that must wait */
     SPLIT_LEAST = 32 << 20,   /* ... and that must be in the first part */
+    JUDGED = 8 << 20,         /* bytes that tell whether records are regular: */
+    REGULAR = 128,            /* these are so many times what becomes of them */
     AT_ONCE = 64,             /* buffers that a drain packs before it looks who waits longest */
 };
 /* Records wait at most so long for their chunk: what is in none is lost if gait is killed. A regular program's chunk may hold
@@ -42,7 +44,9 @@ struct bundle {
     VEC(struct piece) waiting; /* the first of them are packed already */
     size_t first;
     u64 n_waiting, n_packed; /* bytes of records */
-    u64 n_made;              /* ... that these have become, about */
+    u64 made,
+        judged; /* what had become of the first so many of these when we looked whether it becomes more: */
+    bool is_irregular; /* it did, in the last few megabytes */
     double opened;
     bool ended;
     bool taken;        /* a drain has it; what follows is that drain's */
@@ -109,15 +113,10 @@ static void split(struct process *p, struct bundle *b, size_t keep)
     end_bundle(p, b);
 }
 
-static bool is_regular(const struct bundle *b)
-{
-    return b->n_made < COLUMNS_REGULAR;
-}
-
 static bool is_divisible(const struct bundle *b)
 {
     return b->taken && !b->ended && b->n_waiting >= SPLIT_WAITING &&
-           b->n_packed + b->n_waiting / 2 >= SPLIT_LEAST && !is_regular(b);
+           b->n_packed + b->n_waiting / 2 >= SPLIT_LEAST && b->is_irregular;
 }
 
 /* The bundle whose first buffer waits longest, or that has nothing left but to become a chunk; NULL if there is none. */
@@ -273,11 +272,23 @@ static bool next_waiting(struct bundle *b, struct piece *x)
     return true;
 }
 
+/* What is regular becomes a few bytes, however long it goes on, once its loops are known. */
+static void judge(struct bundle *b)
+{
+    u64 made = b->pack->hand.shared.n_bytes;
+    b->is_irregular = (made - b->made) * REGULAR > b->n_packed - b->judged;
+    b->made = made;
+    b->judged = b->n_packed;
+}
+
 static void note_packed(struct process *p, struct bundle *b, const struct piece *x)
 {
     b->n_packed += x->used;
-    b->n_made = b->pack ? b->pack->hand.shared.n_bytes : 0;
-    if (b->pack && pack_is_full(b->pack) && !b->ended)
+    if (!b->pack)
+        return;
+    if (b->n_packed - b->judged >= JUDGED)
+        judge(b);
+    if (pack_is_full(b->pack) && !b->ended)
         split(p, b, 0);
 }
 

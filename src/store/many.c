@@ -13,10 +13,10 @@ enum {
     COUNT_BITS = 7,
 };
 
-static void put_one_by_one(struct columns *s, struct column *c, const u64 *numbers, u32 n)
+static void put_one_by_one(struct columns *s, struct column *c, const u64 *numbers, u32 n, bool plain)
 {
     for (u32 i = 0; i < n; i++)
-        column_put(s, c, numbers[i]);
+        (plain ? column_put_plain : column_put)(s, c, numbers[i]);
 }
 
 #define VECTORS __attribute__((target("avx512f,avx512dq,avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")))
@@ -62,18 +62,21 @@ VECTORS static inline u8 *put_runs(u8 *at, __m512i steps, __m512i counts, u32 n)
     return at + _mm_popcnt_u64(bytes);
 }
 
-/* Each difference is compared with the one before it: where they are not the same a run ends, whose step is the latter. */
-VECTORS static void put_by_eights(struct columns *s, struct column *c, u64 *numbers, u32 n)
+/* Each difference, or number of a plain column, is compared with the one before it: where they are not the same a run ends, whose step is the
+ * latter. */
+VECTORS static inline __attribute__((always_inline)) void put_by_eights(struct columns *s, struct column *c, u64 *numbers, u32 n, bool plain)
 {
     const __m512i places = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-    numbers[-1] = c->last;
+    numbers[-1] = plain ? c->step : c->last;
     numbers[-2] = c->last - c->step;
     for (u32 i = 0; i < n; i += AT_ONCE) {
         u64 *x = numbers + i;
         u32 m = MIN(n - i, (u32)AT_ONCE);
-        __m512i last = _mm512_loadu_si512(x - 1),
-                step = _mm512_sub_epi64(_mm512_loadu_si512(x), last),
-                before = _mm512_sub_epi64(last, _mm512_loadu_si512(x - 2));
+        __m512i step = _mm512_loadu_si512(x), before = _mm512_loadu_si512(x - 1);
+        if (!plain) {
+            step = _mm512_sub_epi64(step, before);
+            before = _mm512_sub_epi64(before, _mm512_loadu_si512(x - 2));
+        }
         __mmask8 ends = _mm512_cmpneq_epi64_mask(step, before) & (__mmask8)((1u << m) - 1);
         if (ends) {
             u8 *at = NULL;
@@ -84,7 +87,7 @@ VECTORS static void put_by_eights(struct columns *s, struct column *c, u64 *numb
                               _mm512_sub_epi64(where, began), (u32)_mm_popcnt_u32(ends));
             }
             if (!at) {
-                put_one_by_one(s, c, x, m);
+                put_one_by_one(s, c, x, m, plain);
                 continue;
             }
             c->at = at;
@@ -93,15 +96,33 @@ VECTORS static void put_by_eights(struct columns *s, struct column *c, u64 *numb
             c->count += m;
         }
         x += m;
-        c->last = x[-1];
-        c->step = x[-1] - x[-2];
+        c->last = plain ? 0 : x[-1];
+        c->step = plain ? x[-1] : x[-1] - x[-2];
     }
+}
+
+VECTORS static void put_many(struct columns *s, struct column *c, u64 *numbers, u32 n)
+{
+    put_by_eights(s, c, numbers, n, false);
+}
+
+VECTORS static void put_many_plain(struct columns *s, struct column *c, u64 *numbers, u32 n)
+{
+    put_by_eights(s, c, numbers, n, true);
 }
 
 void column_put_many(struct columns *s, struct column *c, u64 *numbers, u32 n, bool vectors)
 {
     if (vectors)
-        put_by_eights(s, c, numbers, n);
+        put_many(s, c, numbers, n);
     else
-        put_one_by_one(s, c, numbers, n);
+        put_one_by_one(s, c, numbers, n, false);
+}
+
+void column_put_many_plain(struct columns *s, struct column *c, u64 *numbers, u32 n, bool vectors)
+{
+    if (vectors)
+        put_many_plain(s, c, numbers, n);
+    else
+        put_one_by_one(s, c, numbers, n, true);
 }

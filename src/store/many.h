@@ -10,7 +10,8 @@ enum { MANY_BEFORE = 2, MANY_BEHIND = 7 };
 
 /* Does the processor have what `vectors` asks for? */
 bool many_has_vectors(void);
-/* What column_put does with each of these. */
+/* What column_put, or column_put_plain, does with each of these. */
 void column_put_many(struct columns *s, struct column *c, u64 *numbers, u32 n, bool vectors);
+void column_put_many_plain(struct columns *s, struct column *c, u64 *numbers, u32 n, bool vectors);
 
 #endif

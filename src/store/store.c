@@ -15,7 +15,7 @@
 static const char file_magic[8] = "GAITTRC";
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 /* Of much, a better level would give a sixth of the bytes for twice the time; of little it costs nothing. */
-enum { LONG_FROM = 1 << 20, LONG_LOG2 = 26, LEVEL_LONG = 1, LEVEL_SHORT = 3 };
+enum { QUICK_FROM = 1 << 20, LONG_FROM = 16 << 20, LONG_LOG2 = 26, LEVEL_QUICK = 1, LEVEL_SHORT = 3 };
 
 struct file_header {
     char magic[8];
@@ -63,9 +63,9 @@ void store_press(struct store_press *p, const void *data, size_t size)
     check(p->zstd != NULL);
     bytes_resize(&p->chunk, STORE_CHUNK_HEADER + room);
     u8 *stored = p->chunk.v + STORE_CHUNK_HEADER;
-    /* Where there is much of it, it may be that an iteration of the program comes back, megabytes later. */
-    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel,
-                           size >= LONG_FROM ? LEVEL_LONG : LEVEL_SHORT);
+    /* Where there is very much of it, it may be that an iteration of the program comes back, megabytes later. To look for that takes as long as all the rest: it
+     * is not done for chunks of a program that writes faster than is packed, which are smaller. */
+    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, size >= QUICK_FROM ? LEVEL_QUICK : LEVEL_SHORT);
     ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_enableLongDistanceMatching, size >= LONG_FROM);
     ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_windowLog, size >= LONG_FROM ? LONG_LOG2 : 0);
     size_t n = ZSTD_compress2(p->zstd, stored, room, data, size);

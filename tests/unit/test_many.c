@@ -40,7 +40,7 @@ static u64 next_number(u32 kind, u64 last, u64 i)
 enum { NUMBERS = 20000, KINDS = 8 };
 static u64 numbers[MANY_BEFORE + NUMBERS + MANY_BEHIND], back[NUMBERS];
 
-static void put_all(struct store_bytes *to, bool vectors)
+static void put_all(struct store_bytes *to, bool plain, bool vectors)
 {
     struct columns s = {0};
     struct column c = {0};
@@ -49,7 +49,7 @@ static void put_all(struct store_bytes *to, bool vectors)
         u32 next = 1 + (u32)rnd(i % 3 ? 20 : 300);
         n = MIN(next, NUMBERS - i);
         memcpy(some + MANY_BEFORE, numbers + i, n * sizeof *some);
-        column_put_many(&s, &c, some + MANY_BEFORE, n, vectors);
+        (plain ? column_put_many_plain : column_put_many)(&s, &c, some + MANY_BEFORE, n, vectors);
     }
     column_store_sized(&s, &c, to);
     columns_fini(&s);
@@ -57,14 +57,15 @@ static void put_all(struct store_bytes *to, bool vectors)
 
 static void the_same_bytes_are_put(void)
 {
-    for (u32 i = 0; i < 5 * KINDS && many_has_vectors(); i++) {
+    for (u32 i = 0; i < 10 * KINDS && many_has_vectors(); i++) {
+        bool plain = i >= 5 * KINDS;
         struct store_bytes one = {0}, many = {0};
         seed = i;
         numbers[0] = i % 2 ? rnd(1 << 20) : 0;
         for (u32 k = 1; k < NUMBERS; k++)
             numbers[k] = next_number(i % KINDS, numbers[k - 1], k);
-        put_all(&one, false);
-        put_all(&many, true);
+        put_all(&one, plain, false);
+        put_all(&many, plain, true);
         CHECK_CASE(one.n == many.n && !memcmp(one.v, many.v, one.n), "%u: %zu and %zu bytes", i,
                    one.n, many.n);
         vec_fini(&one);
@@ -82,7 +83,7 @@ static void they_are_read_again(void)
         seed = i;
         for (u32 k = 1; k < NUMBERS; k++)
             numbers[k] = next_number(i % KINDS, numbers[k - 1], k);
-        put_all(&bytes, many_has_vectors());
+        put_all(&bytes, false, many_has_vectors());
         const u8 *at = bytes.v;
         CHECK(column_reader_sized(&r, &at, bytes.v + bytes.n, false));
         for (u32 k = 0, n; k < NUMBERS; k += n) {
