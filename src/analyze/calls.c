@@ -2,6 +2,7 @@
 /* The analysis `calls`: the tree of calling contexts. Contexts are told apart by addresses while the program is watched; at the end they
  * get the names of functions, and those that are parts of one function become one. */
 #include "analyze/analysis.h"
+#include "analyze/context_misses.h"
 #include "analyze/frames.h"
 #include "analyze/merger.h"
 #include "analyze/naming.h"
@@ -17,6 +18,7 @@ struct calls {
     double least; /* percent of all instructions that a row of the tree has */
     VEC(struct calls_memory *) memories; /* of one trace */
     struct merger merger;
+    struct context_misses misses;
 };
 
 struct calls_memory {
@@ -24,11 +26,13 @@ struct calls_memory {
     u32 number;
     struct stack_scripts scripts;
     struct frames frames;
+    struct context_misses_memory *misses; /* NULL: nobody asks */
 };
 
 struct calls_work {
     u32 thread;
     struct moves moves;
+    struct context_misses_work *misses;
 };
 
 /* -- The study ---------------------------------------------------------------------------------- */
@@ -38,6 +42,7 @@ static void *calls_make(void)
     struct calls *c = zeros(1, sizeof *c);
     c->least = 1.0;
     merger_init(&c->merger);
+    context_misses_init(&c->misses);
     return c;
 }
 
@@ -45,6 +50,9 @@ static int calls_set(void *calls, const char *option, const char *value, struct 
 {
     struct calls *c = calls;
     char *end;
+    const int given = context_misses_set(&c->misses, option, value, e);
+    if (given <= 0)
+        return given;
     if (!strcmp(option, "threads"))
         c->threads = true;
     else if (!strcmp(option, "merge"))
@@ -57,6 +65,13 @@ static int calls_set(void *calls, const char *option, const char *value, struct 
             return err_set(e, "wants a number of percent, not %s", value);
     }
     return 0;
+}
+
+static int calls_begin(void *calls, u32 workers, struct err *e)
+{
+    struct calls *c = calls;
+    (void)workers;
+    return context_misses_begin(&c->misses, e) ? -1 : 1;
 }
 
 static void forget_memories(struct calls *c)
@@ -73,6 +88,7 @@ static void calls_drop(void *calls)
     struct calls *c = calls;
     forget_memories(c);
     merger_fini(&c->merger);
+    context_misses_fini(&c->misses);
     free(c);
 }
 
@@ -85,6 +101,7 @@ static void *calls_memory(void *calls, u32 number, const struct unit_table *t)
     m->number = number;
     stack_scripts_init(&m->scripts, t);
     callers_init(&m->frames.callers);
+    m->misses = context_misses_memory(&m->calls->misses, number, t);
     return m;
 }
 
@@ -93,6 +110,7 @@ static void *calls_work(void *memory)
     struct calls_memory *m = memory;
     struct calls_work *w = zeros(1, sizeof *w);
     moves_init(&w->moves, &m->scripts);
+    w->misses = context_misses_work(m->misses);
     return w;
 }
 
@@ -101,12 +119,20 @@ static void calls_open(void *work, u32 thread)
     struct calls_work *w = work;
     w->thread = thread;
     moves_reset(&w->moves);
+    context_misses_open(w->misses, thread);
 }
 
 static void calls_add(void *work, const struct events *e)
 {
     struct calls_work *w = work;
     moves_add(&w->moves, e);
+    context_misses_add(w->misses, e);
+}
+
+static void calls_close(void *work)
+{
+    struct calls_work *w = work;
+    context_misses_close(w->misses);
 }
 
 static void calls_take(void *memory, void *work, u32 part)
@@ -114,6 +140,7 @@ static void calls_take(void *memory, void *work, u32 part)
     struct calls_memory *m = memory;
     struct calls_work *w = work;
     (void)part;
+    context_misses_take(w->misses, &w->moves);
     frames_take(&m->frames, w->thread, &w->moves);
 }
 
@@ -122,6 +149,7 @@ static void calls_merge(void *memory, void *work)
     struct calls_work *w = work;
     (void)memory;
     moves_fini(&w->moves);
+    context_misses_merge(w->misses);
     free(w);
 }
 
@@ -137,6 +165,7 @@ static void calls_end(void *memory)
     struct calls_memory *m = memory;
     frames_end(&m->frames);
     stack_scripts_fini(&m->scripts);
+    context_misses_end(m->misses);
     vec_push(&m->calls->memories, m);
 }
 
@@ -177,9 +206,9 @@ static u64 enter_contexts(const struct calls *c, struct naming *n, const struct 
         nodes[i] = node_of(c, n, x, nodes);
         struct tree_node *to = &n->tree->nodes.v[nodes[i]];
         to->calls += x->calls;
-        to->self.insns += x->self.insns;
-        to->self.reads += x->self.reads;
-        to->self.writes += x->self.writes;
+        struct tree_counts self = {.insns = x->self.insns, .reads = x->self.reads, .writes = x->self.writes};
+        memcpy(self.misses, x->misses, sizeof self.misses);
+        tree_add(&to->self, &self);
         threads += x->parent == CONTEXT_NONE;
     }
     for (size_t i = 0; i < from->v.n; i++)
@@ -200,13 +229,6 @@ struct row {
     struct tree_counts self, all;
 };
 
-static void add_counts(struct tree_counts *to, const struct tree_counts *n)
-{
-    to->insns += n->insns;
-    to->reads += n->reads;
-    to->writes += n->writes;
-}
-
 /* What a function called itself for is counted once. */
 static struct row *rows_of(const struct tree *t)
 {
@@ -220,9 +242,9 @@ static struct row *rows_of(const struct tree *t)
             rows[path.v[path.n - 1]].open--;
         struct row *r = &rows[x->function];
         r->calls += x->calls;
-        add_counts(&r->self, &x->self);
+        tree_add(&r->self, &x->self);
         if (!r->open++)
-            add_counts(&r->all, &x->all);
+            tree_add(&r->all, &x->all);
         vec_push(&path, x->function);
     }
     vec_fini(&path);
@@ -240,16 +262,29 @@ static int by_self(const void *a, const void *b, void *tree)
     return tree_compare(&f[x->function], &f[y->function]);
 }
 
-static void add_columns(struct table *t)
+static const char *const miss_names[2][MISS_KINDS] = {{"i1_misses", "d1_misses", "ll_misses"}, {"self_i1_misses", "self_d1_misses", "self_ll_misses"}};
+static const char *const miss_texts[2][MISS_KINDS] = {
+    {"misses of the first level for code, with what it called", "... for data", "misses of the last level"}, {NULL, NULL, NULL}};
+static const char *const miss_titles[MISS_KINDS] = {"misses of the first level for code", "misses of the first level for data", "misses of the last level"};
+
+static void add_miss_columns(const struct calls *k, struct table *t, bool self)
+{
+    for (u32 i = 0; k->misses.wanted && i < MISS_KINDS; i++)
+        table_add_column(t, CELL_count, miss_names[self][i], miss_texts[self][i]);
+}
+
+static void add_columns(const struct calls *k, struct table *t)
 {
     table_add_column(t, CELL_percent, "percent", "of all instructions, with what it called");
     table_add_column(t, CELL_count, "calls", "times entered");
     table_add_column(t, CELL_count, "insns", "instructions, with what it called");
     table_add_column(t, CELL_count, "reads", NULL);
     table_add_column(t, CELL_count, "writes", NULL);
+    add_miss_columns(k, t, false);
     table_add_column(t, CELL_count, "self_insns", "instructions of its own");
     table_add_column(t, CELL_count, "self_reads", NULL);
     table_add_column(t, CELL_count, "self_writes", NULL);
+    add_miss_columns(k, t, true);
     table_add_column(t, CELL_text, "function", NULL);
     table_add_column(t, CELL_text, "module", NULL);
 }
@@ -259,18 +294,23 @@ static double percent_of(u64 n, u64 all)
     return all ? 100.0 * (double)n / (double)all : 0.0;
 }
 
-static union cell *put_counts(union cell *c, u64 calls, const struct tree_counts *all,
+static union cell *put_tree_counts(const struct calls *k, union cell *c, const struct tree_counts *n)
+{
+    (c++)->count = n->insns;
+    (c++)->count = n->reads;
+    (c++)->count = n->writes;
+    for (u32 i = 0; k->misses.wanted && i < MISS_KINDS; i++)
+        (c++)->count = n->misses[i];
+    return c;
+}
+
+static union cell *put_counts(const struct calls *k, union cell *c, u64 calls, const struct tree_counts *all,
                               const struct tree_counts *self, double percent)
 {
     (c++)->number = percent;
     (c++)->count = calls;
-    (c++)->count = all->insns;
-    (c++)->count = all->reads;
-    (c++)->count = all->writes;
-    (c++)->count = self->insns;
-    (c++)->count = self->reads;
-    (c++)->count = self->writes;
-    return c;
+    c = put_tree_counts(k, c, all);
+    return put_tree_counts(k, c, self);
 }
 
 static union cell *put_function(union cell *c, struct table *t, const struct tree_function *f)
@@ -280,19 +320,19 @@ static union cell *put_function(union cell *c, struct table *t, const struct tre
     return c;
 }
 
-static void add_functions(const struct tree *t, struct result *r)
+static void add_functions(const struct calls *k, const struct tree *t, struct result *r)
 {
     struct table *x = result_table(r, TABLE_rows, "functions", "functions");
     struct row *rows = rows_of(t);
     u64 all = t->nodes.v[TREE_ROOT].all.insns;
     qsort_r(rows, t->functions.n, sizeof *rows, by_self, (void *)t);
-    add_columns(x);
+    add_columns(k, x);
     for (size_t i = 0; i < t->functions.n; i++) {
         const struct row *w = &rows[i];
         if (!w->calls && !w->self.insns) /* the root, threads, and what has become part of others */
             continue;
         union cell *c = table_cells(x);
-        c = put_counts(c, w->calls, &w->all, &w->self, percent_of(w->all.insns, all));
+        c = put_counts(k, c, w->calls, &w->all, &w->self, percent_of(w->all.insns, all));
         put_function(c, x, &t->functions.v[w->function]);
     }
     free(rows);
@@ -328,7 +368,7 @@ static void add_tree(const struct calls *k, const struct tree *t, struct result 
     struct table *x = result_table(r, TABLE_tree, "tree", "who called whom");
     u64 all = t->nodes.v[TREE_ROOT].all.insns;
     table_add_column(x, CELL_count, "depth", NULL);
-    add_columns(x);
+    add_columns(k, x);
     if (k->stacks)
         table_add_column(x, CELL_text, "stack", NULL);
     for (u32 i = TREE_ROOT; i != TREE_NONE; i = tree_next(t, i)) {
@@ -338,14 +378,14 @@ static void add_tree(const struct calls *k, const struct tree *t, struct result 
             continue;
         union cell *c = table_cells(x);
         (c++)->count = n->depth;
-        c = put_counts(c, n->calls, &n->all, &n->self, percent);
+        c = put_counts(k, c, n->calls, &n->all, &n->self, percent);
         c = put_function(c, x, &t->functions.v[n->function]);
         if (k->stacks)
             c->text = stack_text(t, i, r);
     }
 }
 
-static void add_total(const struct tree *t, u64 threads, struct result *r)
+static void add_total(const struct calls *k, const struct tree *t, u64 threads, struct result *r)
 {
     struct table *x = result_table(r, TABLE_facts, "total", "in all");
     const struct tree_counts *all = &t->nodes.v[TREE_ROOT].all;
@@ -358,6 +398,8 @@ static void add_total(const struct tree *t, u64 threads, struct result *r)
     fact_count(x, "insns", "instructions", all->insns);
     fact_count(x, "reads", "reads", all->reads);
     fact_count(x, "writes", "writes", all->writes);
+    for (u32 i = 0; k->misses.wanted && i < MISS_KINDS; i++)
+        fact_count(x, miss_names[0][i], miss_titles[i], all->misses[i]);
     fact_count(x, "calls", "functions entered", calls);
     fact_count(x, "contexts", "calling contexts", contexts);
     fact_count(x, "depth", "depth", depth);
@@ -401,8 +443,8 @@ static void calls_join(void *calls, struct sources *s)
 
 static void add_tables(const struct calls *c, const struct tree *t, u64 threads, struct result *r)
 {
-    add_total(t, threads, r);
-    add_functions(t, r);
+    add_total(c, t, threads, r);
+    add_functions(c, t, r);
     add_tree(c, t, r);
 }
 
@@ -426,6 +468,8 @@ static const struct analysis_option options[] = {
     {"min", "PERCENT", "of all instructions that a row of the tree has; else 1"},
     {"threads", NULL, "the tree of each thread apart"},
     {"stacks", NULL, "the whole stack in each row of the tree, as flame graphs are made of"},
+    {"misses", NULL, "misses of caches, too: simulated as they are described, or the machine's own"},
+    SHAPE_GIVEN_OPTIONS,
     {"merge", NULL, "one tree of several traces, and how much of the first the others have seen"},
     {0},
 };
@@ -436,6 +480,7 @@ const struct analysis analysis_calls = {
     .wants_memory = true,
     .make = calls_make,
     .set = calls_set,
+    .begin = calls_begin,
     .joins = calls_joins,
     .join = calls_join,
     .finish = calls_finish,
@@ -446,6 +491,7 @@ const struct analysis analysis_calls = {
     .work = calls_work,
     .open = calls_open,
     .add = calls_add,
+    .close = calls_close,
     .take = calls_take,
     .merge = calls_merge,
 };

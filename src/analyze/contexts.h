@@ -4,6 +4,7 @@
 #ifndef CONTEXTS_H
 #define CONTEXTS_H
 
+#include "analyze/miss_kinds.h"
 #include "analyze/stacksteps.h"
 #include "base/vec.h"
 
@@ -17,6 +18,7 @@ struct context {
     u8 signal;  /* not code, but the signal that interrupted its parent; 0: code */
     u64 calls;
     struct stack_counts self;
+    u64 misses[MISS_KINDS];
 };
 
 struct context_jump {

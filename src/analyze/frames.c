@@ -272,12 +272,14 @@ static void take_copy(struct frames *f, struct frames_thread *t)
     }
 }
 
-static void count(struct contexts *c, struct frames_thread *t, const struct stack_counts *n)
+static void count(struct contexts *c, struct frames_thread *t, const struct stack_counts *n, const u32 *misses)
 {
-    struct stack_counts *self = &c->v.v[top(&t->now)->context].self;
-    self->insns += n->insns;
-    self->reads += n->reads;
-    self->writes += n->writes;
+    struct context *x = &c->v.v[top(&t->now)->context];
+    x->self.insns += n->insns;
+    x->self.reads += n->reads;
+    x->self.writes += n->writes;
+    for (u32 k = 0; k < MISS_KINDS; k++)
+        x->misses[k] += misses[k];
 }
 
 void frames_take(struct frames *f, u32 thread, const struct moves *m)
@@ -298,7 +300,7 @@ void frames_take(struct frames *f, u32 thread, const struct moves *m)
         const struct move *x = &m->list.v[i];
         if (x->kind != MOVE_stack || x->counts.insns)
             take_copy(f, t);
-        count(c, t, &x->counts);
+        count(c, t, &x->counts, x->misses);
         if (x->kind == MOVE_stack) {
             gather_copy(t, &m->copies.v[x->to]);
         } else if (i + 1 == m->open) {
@@ -310,7 +312,7 @@ void frames_take(struct frames *f, u32 thread, const struct moves *m)
     }
     if (m->rest.insns)
         take_copy(f, t);
-    count(c, t, &m->rest);
+    count(c, t, &m->rest, m->rest_misses);
 }
 
 void frames_end(struct frames *f)

@@ -49,14 +49,15 @@ void hierarchy_add_core(struct hierarchy *h, u32 core)
 }
 
 void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares,
-                    struct why *why)
+                    struct why *why, bool tells)
 {
     *h = (struct hierarchy){.shape = s,
                             .slots = slots_of(s),
                             .private_levels = shape_private_levels(s),
-                            .is_cascade = !why && cascade_suits(s),
+                            .is_cascade = !why && !tells && cascade_suits(s),
                             .shares = shares,
                             .why = why,
+                            .tells = tells,
                             .n_parts = parts};
     check(pthread_mutex_init(&h->lock, NULL) == 0);
     h->part = aligned_alloc(128, parts * sizeof *h->part);
@@ -72,6 +73,7 @@ static void fini_part(struct hierarchy_part *p)
     vec_fini(&p->missed[0].v);
     vec_fini(&p->missed[1].v);
     sharing_fini(&p->sharing);
+    vec_fini(&p->told);
 }
 
 void hierarchy_fini(struct hierarchy *h)
@@ -113,6 +115,28 @@ struct coherence_stats hierarchy_coherence(const struct hierarchy *h)
 }
 
 /* -- Touches ------------------------------------------------------------------------------------ */
+
+/* A second touch of the latest line of a set changes nothing, and may be left out, unless
+ *   - something else than touches may take the line away, or put another one in (inclusive caches, prefetches, one cache for both sides);
+ *   - the policy tells lines that were used once from those that were used twice;
+ *   - it writes, and writes go on to the next level, or do not bring the line in;
+ *   - somebody wants to know which bytes are used; or, to know what is where at which time, which reference it is. */
+struct touch_rule hierarchy_rule(const struct hierarchy *h, enum side side)
+{
+    const struct shape *s = h->shape;
+    const struct cache_shape *c = &s->cache[s->path[side][0]];
+    struct touch_rule r = {.sets = shape_sets(c),
+                           .line = c->line,
+                           .every = c->policy == POLICY_rrip || c->prefetch || c->bypassed ||
+                                    s->path[SIDE_data][0] == s->path[SIDE_code][0] ||
+                                    (h->why && (side == SIDE_data || h->why->takes[side])),
+                           .every_write = c->writing == WRITING_through || h->shares,
+                           .writes = c->writing != WRITING_ignore,
+                           .keeps_four = c->policy == POLICY_lru && c->ways >= 4};
+    for (u32 i = 0; i < s->n_caches; i++)
+        r.every |= s->cache[i].inclusion == INCLUSION_inclusive;
+    return r;
+}
 
 /* A first level. Most touches find their line there in a state that they do not change. */
 struct first {
@@ -185,7 +209,9 @@ static __attribute__((noinline)) void visit(struct visit *v, const struct touch 
         levels_visit(v, (at & ADDRESS_MASK) >> f->log2);
         at = next;
     }
-    if (v->missed)
+    if (v->missed && v->h->tells)
+        vec_push(&v->part->told, ((struct told){(u32)(x - v->list), v->missed}));
+    else if (v->missed)
         hierarchy_count(v->tally, x, crossings, v->missed);
 }
 
@@ -245,7 +271,8 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, st
                       .core_number = core,
                       .tally = t};
     size_t n;
-    const struct touch *x = touches_of(list, part, &n);
+    const struct touch *x = v.list = touches_of(list, part, &n);
+    v.part->told.n = 0;
     if (h->is_cascade) {
         const struct touch_list *const lines[TOUCH_SIDES] = {touches_of_lines(list, part, TOUCH_OF_CODE), touches_of_lines(list, part, TOUCH_OF_DATA)};
         cascade_take(h, v.part, v.core, t, lines, list->crossings.v);

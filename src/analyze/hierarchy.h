@@ -46,12 +46,19 @@ struct core {
     struct stride *strides[SHAPE_CACHES]; /* NULL where there is no such prefetcher */
 };
 
+/* A touch, by its place in the list, and what it missed, levels as bits. */
+struct told {
+    u32 touch, missed;
+};
+
 struct hierarchy_part {
     struct touch_list first[TOUCH_SIDES], missed[2]; /* cascade.c's: what missed the first level, apart; one level, and the next */
     struct cache_stats stats[SHAPE_CACHES];
     struct coherence_stats coherence;
     struct sharing sharing;
+    VEC(struct told) told; /* of the latest list */
 } __attribute__((aligned(128)));
+
 
 struct hierarchy {
     const struct shape *shape;
@@ -60,6 +67,7 @@ struct hierarchy {
     bool is_cascade;
     bool shares;                    /* bytes that cores share are looked at */
     struct why *why;                /* NULL: nobody asks; else there is one part */
+    bool tells;                     /* what touches missed is not counted, but told; the same */
     pthread_mutex_t lock;           /* guards the making of cores */
     struct core *core[SHAPE_CORES]; /* atomic; NULL: not in use yet */
     u32 n_cores;                    /* in use are among the first of so many; atomic */
@@ -75,6 +83,7 @@ struct visit {
     struct core *core;
     u32 core_number;
     struct tally *tally;
+    const struct touch *list; /* that it is of */
     u32 id; /* of the instruction or reference */
     enum side side;
     u32 flags; /* TOUCH_WRITE, TOUCH_STORE */
@@ -85,8 +94,10 @@ struct visit {
 };
 
 void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool shares,
-                    struct why *why);
+                    struct why *why, bool tells);
 void hierarchy_fini(struct hierarchy *h);
+/* What touches of a side it wants. */
+struct touch_rule hierarchy_rule(const struct hierarchy *h, enum side side);
 /* Let there be this core, before any of its touches is taken. */
 void hierarchy_add_core(struct hierarchy *h, u32 core);
 /* Let the part of the hierarchy see these touches of a core, one after the other. */

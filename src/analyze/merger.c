@@ -46,9 +46,7 @@ void merger_add(struct merger *m, const struct tree *t, u64 threads)
         nodes[i] = node_of(m, t, i, nodes);
         struct tree_node *to = &m->tree.nodes.v[nodes[i]];
         to->calls += x->calls;
-        to->self.insns += x->self.insns;
-        to->self.reads += x->self.reads;
-        to->self.writes += x->self.writes;
+        tree_add(&to->self, &x->self);
         mark(m, nodes[i], x);
     }
     m->traces++;

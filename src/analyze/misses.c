@@ -6,20 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a thread needs to make touches. */
-struct misses_maker {
-    pthread_t thread; /* that had it last */
-    bool is_lent;
-    struct touch_maker lines, pages; /* pages only if there are TLBs */
-};
-
 struct misses_memory {
     struct misses *misses;
     const struct unit_table *table;
     u32 number;
     struct tally *tally;  /* of each part, of the TLBs, and of crossings */
-    pthread_mutex_t lock; /* guards that of crossings, and who has which maker */
-    VEC(struct misses_maker *) makers;
+    pthread_mutex_t lock; /* guards that of crossings */
+    struct makers makers;
     struct variable_memory *variables; /* if sharing is looked at */
     VEC(u64) clocks; /* with --why: instructions that each thread has run */
     u64 *ran, *made; /* at the end: how often each instruction ran, and each reference was made */
@@ -28,7 +21,7 @@ struct misses_memory {
 struct misses_work {
     struct misses_memory *memory;
     u32 core, thread;
-    struct misses_maker *maker; /* while it is open */
+    struct maker *maker; /* while it is open */
     struct touches lines, pages;
     struct variable_work variables;
 };
@@ -38,8 +31,7 @@ struct misses_work {
 static void *misses_make(void)
 {
     struct misses *m = zeros(1, sizeof *m);
-    shape_of_machine(&m->shape);
-    shape_of_two(&m->two, &m->shape);
+    shape_given_init(&m->given);
     m->sort = "l1";
     m->variables = variables_new();
     return m;
@@ -59,15 +51,9 @@ static int set_sort(struct misses *m, const char *value, struct err *e)
 static int misses_set(void *misses, const char *option, const char *value, struct err *e)
 {
     struct misses *m = misses;
-    for (u32 k = 0; k < m->two.n_caches; k++)
-        if (!strcmp(option, m->two.cache[k].name)) {
-            m->two_given = true;
-            return shape_read_triple(&m->two.cache[k], value, e);
-        }
-    if (!strcmp(option, "config")) {
-        m->file_given = true;
-        return shape_read_file(&m->shape, value, e);
-    }
+    const int given = shape_given_set(&m->given, option, value, e);
+    if (given <= 0)
+        return given;
     if (!strcmp(option, "sharing")) {
         m->sharing = true;
         return 0;
@@ -124,10 +110,8 @@ static int begin_why(struct misses *m, struct err *e)
 static int misses_begin(void *misses, u32 workers, struct err *e)
 {
     struct misses *m = misses;
-    if (m->two_given && m->file_given)
-        return err_set(e, "--config describes all caches; leave out --I1, --D1 and --LL");
-    if (m->two_given)
-        m->shape = m->two;
+    if (shape_given_choose(&m->given, &m->shape, e))
+        return -1;
     if (m->sharing && !shape_private_levels(&m->shape))
         return err_set(e, "--sharing needs caches that are private to cores");
     if (m->level && !m->asks_why)
@@ -136,7 +120,7 @@ static int misses_begin(void *misses, u32 workers, struct err *e)
         return -1;
     m->tlbs_apart = m->shape.n_tlbs && workers > 1;
     m->parts = m->asks_why ? 1 : shape_parts(&m->shape, (workers - m->tlbs_apart + 1) / 2);
-    hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing, m->asks_why ? &m->why : NULL);
+    hierarchy_init(&m->hierarchy, &m->shape, m->parts, m->sharing, m->asks_why ? &m->why : NULL, false);
     tlbs_init(&m->tlbs, &m->shape);
     m->lent = zeros(m->parts, sizeof *m->lent);
     m->begun = true;
@@ -183,6 +167,20 @@ static u32 part_of_why(const struct misses *m)
     return m->sharing ? m->parts : 0;
 }
 
+/* Which touches it wants. */
+static struct touch_plan plan_of(const struct misses *m, const struct unit_table *t)
+{
+    const struct shape *s = &m->shape;
+    struct touch_plan p = {.table = t, .timed = m->asks_why, .by_line = m->hierarchy.is_cascade, .has_pages = s->n_tlbs};
+    p.lines[TOUCH_OF_CODE] = hierarchy_rule(&m->hierarchy, SIDE_code);
+    p.lines[TOUCH_OF_DATA] = hierarchy_rule(&m->hierarchy, SIDE_data);
+    if (p.has_pages) {
+        p.pages[TOUCH_OF_CODE] = tlbs_rule(s, SIDE_code);
+        p.pages[TOUCH_OF_DATA] = tlbs_rule(s, SIDE_data);
+    }
+    return p;
+}
+
 static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
 {
     struct misses *m = misses;
@@ -197,6 +195,8 @@ static void *misses_memory(void *misses, u32 number, const struct unit_table *t)
                                      .slots = slots_of(&m->shape).n,
                                      .number = number};
     check(pthread_mutex_init(&x->lock, NULL) == 0);
+    const struct touch_plan plan = plan_of(m, t);
+    makers_init(&x->makers, &plan);
     x->variables = m->sharing || m->asks_why ? variables_memory(m->variables, number, t, part_of_why(m) + m->asks_why) : NULL;
     return x;
 }
@@ -206,28 +206,6 @@ static void misses_mapped(void *memory, const struct trace_mapped *mapped)
     struct misses_memory *x = memory;
     if (x->variables)
         variables_mapped(x->variables, mapped);
-}
-
-/* What may be left out of the touches of a side. A second touch of the latest line changes nothing, unless
- *   - something else than touches may take the line away, or put another one in (inclusive caches, prefetches, one cache for both sides);
- *   - the policy tells lines that were used once from those that were used twice;
- *   - it writes, and writes go on to the next level, or do not bring the line in;
- *   - somebody wants to know which bytes are used; or, to know what is where at which time, which reference it is. */
-static struct touch_rule rule_of(const struct misses *m, enum side side)
-{
-    const struct shape *s = &m->shape;
-    const struct cache_shape *c = &s->cache[s->path[side][0]];
-    struct touch_rule r = {.sets = shape_sets(c),
-                           .line = c->line,
-                           .every = c->policy == POLICY_rrip || c->prefetch || c->bypassed ||
-                                    s->path[SIDE_data][0] == s->path[SIDE_code][0] ||
-                                    (m->asks_why && (side == SIDE_data || m->why.takes[side])),
-                           .every_write = c->writing == WRITING_through || m->sharing,
-                           .writes = c->writing != WRITING_ignore,
-                           .keeps_four = c->policy == POLICY_lru && c->ways >= 4};
-    for (u32 i = 0; i < s->n_caches; i++)
-        r.every |= s->cache[i].inclusion == INCLUSION_inclusive;
-    return r;
 }
 
 static void *misses_work(void *memory)
@@ -240,37 +218,6 @@ static void *misses_work(void *memory)
     if (m->shape.n_tlbs)
         touches_init(&w->pages, 1, 4096);
     return w;
-}
-
-static struct misses_maker *new_maker(struct misses_memory *x)
-{
-    const struct misses *m = x->misses;
-    struct misses_maker *k = zeros(1, sizeof *k);
-    touch_maker_init(&k->lines, x->table, rule_of(m, SIDE_code), rule_of(m, SIDE_data));
-    k->lines.timed = m->asks_why;
-    k->lines.by_line = m->hierarchy.is_cascade;
-    if (m->shape.n_tlbs)
-        touch_maker_init(&k->pages, x->table, tlbs_rule(&m->shape, SIDE_code), tlbs_rule(&m->shape, SIDE_data));
-    vec_push(&x->makers, k);
-    return k;
-}
-
-/* The one that this thread had last, if nobody else has it now; works are many, and what a maker has would not be in this core's caches if each had its own. */
-static struct misses_maker *lend_maker(struct misses_memory *x)
-{
-    struct misses_maker *found = NULL;
-    pthread_mutex_lock(&x->lock);
-    for (size_t i = 0; i < x->makers.n; i++) {
-        struct misses_maker *k = x->makers.v[i];
-        if (!k->is_lent && (!found || pthread_equal(k->thread, pthread_self())))
-            found = k;
-    }
-    if (!found)
-        found = new_maker(x);
-    found->is_lent = true;
-    found->thread = pthread_self();
-    pthread_mutex_unlock(&x->lock);
-    return found;
 }
 
 /* All parts have seen the touches: what those missed that were of several is known. */
@@ -296,7 +243,7 @@ static void misses_open(void *work, u32 thread)
     struct misses_work *w = work;
     struct misses *m = w->memory->misses;
     count_crossings(w);
-    w->maker = lend_maker(w->memory);
+    w->maker = makers_lend(&w->memory->makers);
     touches_open(&w->lines, &w->maker->lines);
     if (m->shape.n_tlbs)
         touches_open(&w->pages, &w->maker->pages);
@@ -319,9 +266,7 @@ static void misses_add(void *work, const struct events *e)
 static void misses_close(void *work)
 {
     struct misses_work *w = work;
-    pthread_mutex_lock(&w->memory->lock);
-    w->maker->is_lent = false;
-    pthread_mutex_unlock(&w->memory->lock);
+    makers_take_back(&w->memory->makers, w->maker);
 }
 
 static u64 line_length(const struct misses *m)
@@ -416,13 +361,8 @@ static void end_makers(struct misses_memory *x)
 {
     x->ran = zeros(x->table->insns.n, sizeof *x->ran);
     x->made = zeros(x->table->refs.n, sizeof *x->made);
-    for (size_t i = 0; i < x->makers.n; i++) {
-        touch_maker_counts(&x->makers.v[i]->lines, x->ran, x->made);
-        touch_maker_fini(&x->makers.v[i]->lines);
-        touch_maker_fini(&x->makers.v[i]->pages);
-        free(x->makers.v[i]);
-    }
-    vec_fini(&x->makers);
+    makers_counts(&x->makers, x->ran, x->made);
+    makers_fini(&x->makers);
 }
 
 static void misses_end(void *memory)
@@ -454,10 +394,7 @@ static void misses_finish(void *misses, struct sources *s, struct result *r)
 }
 
 static const struct analysis_option options[] = {
-    {"config", "FILE", "a description of the caches; else they are the machine's own"},
-    {"I1", "SIZE,WAYS,LINE", "two levels, used by all threads alike: the first for code, in bytes"},
-    {"D1", "SIZE,WAYS,LINE", "... for data"},
-    {"LL", "SIZE,WAYS,LINE", "the last level's"},
+    SHAPE_GIVEN_OPTIONS,
     {"sharing", NULL, "tell of lines that threads take from each other"},
     {"why", NULL,
      "tell why a level misses: kinds of misses, what of lines is used, who evicts them"},

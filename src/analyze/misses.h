@@ -5,6 +5,7 @@
 
 #include "analyze/hierarchy.h"
 #include "analyze/lent.h"
+#include "analyze/makers.h"
 #include "analyze/spots.h"
 #include "analyze/tlb.h"
 
@@ -18,8 +19,8 @@ struct misses_column {
 };
 
 struct misses {
-    struct shape shape, two; /* what will be simulated; cachegrind's options */
-    bool two_given, file_given;
+    struct shape_given given;
+    struct shape shape; /* what will be simulated */
     bool sharing;
     bool asks_why, by_given;
     const char *level; /* why that one misses: a cache's name, l1 or ll; NULL: not given */

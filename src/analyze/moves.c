@@ -23,6 +23,8 @@ void moves_reset(struct moves *m)
 {
     m->list.n = m->n_copies = 0;
     m->rest = (struct stack_counts){0};
+    memset(m->rest_misses, 0, sizeof m->rest_misses);
+    m->again = 0;
     m->begun = m->is_gap = false;
     m->open = 0;
     m->insns_done = m->steps_done = 0;
@@ -155,6 +157,7 @@ static void go_on(struct moves *m, const struct stack_script *s, const struct ev
     if (!m->begun) {
         begin(m, e->table->insns.v[u->insn0 + insn].pc);
         m->rsp = rsp;
+        m->again = e->shown - m->insns_done;
     }
 }
 

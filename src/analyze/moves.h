@@ -7,6 +7,7 @@
 #define MOVES_H
 
 #include "analyze/callers.h"
+#include "analyze/miss_kinds.h"
 #include "analyze/stacksteps.h"
 #include "base/vec.h"
 
@@ -28,6 +29,7 @@ struct move {
     u64 to;  /* where it leads; of a signal, the handler */
     u64 rsp; /* behind it; of a signal, before it */
     struct stack_counts counts; /* of what ran since the move before, this one's instruction included */
+    u32 misses[MISS_KINDS];     /* of that; whoever knows puts them in */
     u8 kind, signal;
 };
 
@@ -38,6 +40,8 @@ struct moves {
     VEC(struct stack_copy) copies;
     size_t n_copies; /* of them in use: their words are kept for the next */
     struct stack_counts rest; /* what ran behind the last move */
+    u32 rest_misses[MISS_KINDS];
+    u32 again; /* instructions that are counted here, though the stretch before has begun with them */
     bool begun;               /* it is known where it begins: at this pc, 0 if that was lost, with this stack pointer */
     u64 pc, rsp;
     bool is_gap; /* ... because it was not to be recorded */

@@ -81,13 +81,24 @@ u32 shape_parts(const struct shape *s, u32 limit);
 u32 shape_latency(const struct shape *s, u32 level);
 double shape_ipc(const struct shape *s);
 
-/* One cache as valgrind's cachegrind takes it: SIZE,WAYS,LINE; -1 with the rest of a sentence. */
-int shape_read_triple(struct cache_shape *c, const char *value, struct err *e);
-/* A file that describes a hierarchy; -1 with a sentence. */
-int shape_read_file(struct shape *s, const char *path, struct err *e);
-/* The machine's own caches, as the kernel describes them; common ones if it does not. */
-void shape_of_machine(struct shape *s);
-/* The first and the last level of a hierarchy, used by all threads alike, and as if nothing were ever written: I1, D1, LL. */
+/* What a user says of a hierarchy: it is in a file, or has two levels, used by all threads alike and as if nothing were ever written, as
+ * valgrind's cachegrind takes them. Else it is the machine's own, as the kernel describes it; a common one if it does not. */
+struct shape_given {
+    struct shape all, two;
+    bool is_file, is_two;
+};
+#define SHAPE_GIVEN_OPTIONS                                                                     \
+    {"config", "FILE", "a description of the caches; else they are the machine's own"},         \
+    {"I1", "SIZE,WAYS,LINE", "two levels, used by all threads alike: the first for code, in bytes"}, \
+    {"D1", "SIZE,WAYS,LINE", "... for data"},                                                   \
+    {"LL", "SIZE,WAYS,LINE", "the last level's"}
+
+/* The first and the last level of a hierarchy, so: I1, D1, LL. */
 void shape_of_two(struct shape *s, const struct shape *from);
+void shape_given_init(struct shape_given *g);
+/* One of its options; 1 if it is another one, -1 with a sentence, or the rest of one. */
+int shape_given_set(struct shape_given *g, const char *option, const char *value, struct err *e);
+/* All were set; -1 with a sentence. */
+int shape_given_choose(const struct shape_given *g, struct shape *s, struct err *e);
 
 #endif

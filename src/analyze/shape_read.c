@@ -315,7 +315,8 @@ static int read_line(const struct place *p, struct shape *s, char *line)
                          "cores, huge, memory or ipc");
 }
 
-int shape_read_file(struct shape *s, const char *path, struct err *e)
+/* A file that describes a hierarchy; -1 with a sentence. */
+static int read_file(struct shape *s, const char *path, struct err *e)
 {
     struct place p = {path, 0, e};
     struct err why;
@@ -350,7 +351,8 @@ static const char *read_part(const char *at, u32 *n)
     return end;
 }
 
-int shape_read_triple(struct cache_shape *c, const char *value, struct err *e)
+/* SIZE,WAYS,LINE; -1 with the rest of a sentence. */
+static int read_triple(struct cache_shape *c, const char *value, struct err *e)
 {
     char *end;
     struct cache_shape s = *c;
@@ -387,7 +389,7 @@ static bool read_machine(struct shape *s)
     return !shape_join(s, &ignored);
 }
 
-void shape_of_machine(struct shape *s)
+static void use_machine(struct shape *s)
 {
     static const struct cache_shape common[] = {
         {.name = "L1I", .size = 32 << 10, .ways = 8, .line = 64, .is_private = true},
@@ -402,4 +404,34 @@ void shape_of_machine(struct shape *s)
     *s = (struct shape){.cores = cores, .n_caches = ARRAY_LEN(common)};
     memcpy(s->cache, common, sizeof common);
     check(!shape_join(s, &impossible));
+}
+
+/* -- What a user says ---------------------------------------------------------------------------- */
+
+void shape_given_init(struct shape_given *g)
+{
+    *g = (struct shape_given){0};
+    use_machine(&g->all);
+    shape_of_two(&g->two, &g->all);
+}
+
+int shape_given_set(struct shape_given *g, const char *option, const char *value, struct err *e)
+{
+    for (u32 k = 0; k < g->two.n_caches; k++)
+        if (!strcmp(option, g->two.cache[k].name)) {
+            g->is_two = true;
+            return read_triple(&g->two.cache[k], value, e);
+        }
+    if (strcmp(option, "config"))
+        return 1;
+    g->is_file = true;
+    return read_file(&g->all, value, e);
+}
+
+int shape_given_choose(const struct shape_given *g, struct shape *s, struct err *e)
+{
+    if (g->is_two && g->is_file)
+        return err_set(e, "--config describes all caches; leave out --I1, --D1 and --LL");
+    *s = g->is_two ? g->two : g->all;
+    return 0;
 }

@@ -205,15 +205,6 @@ INLINE void run_script_as(struct touches *t, const struct touch_script *s, const
     t->list.n = (size_t)(to - t->list.v);
 }
 
-static void time_script(struct touches *t, const struct touch_script *s, u32 insns)
-{
-    const struct touch_maker *m = t->maker;
-    for (const struct touch_step *step = m->steps.v + s->first, *end = step + s->n; step < end; step++)
-        if (!step->pc)
-            vec_push(&t->times, t->clock + m->table->refs.v[step->id].insn + 1);
-    t->clock += insns;
-}
-
 static void run_script(struct touches *t, const struct touch_script *s, const u64 *address)
 {
     const struct touch_filter *c = &t->maker->code, *d = &t->maker->data;
@@ -227,7 +218,7 @@ static void run_script(struct touches *t, const struct touch_script *s, const u6
         run_script_as(t, s, address, FILTER_any, FILTER_any);
 }
 
-static inline void touch_one(struct touches *t, struct touch x, struct touch_filter *f)
+static inline void touch_one(struct touches *t, struct touch x, struct touch_filter *f, u64 when)
 {
     struct touch *to = vec_grow(&t->list, 1), *end;
     if (f->kind == FILTER_lines)
@@ -237,14 +228,28 @@ static inline void touch_one(struct touches *t, struct touch x, struct touch_fil
     else
         end = touch(to, x, f, f->places, FILTER_any);
     t->list.n = (size_t)(end - t->list.v);
+    if (t->maker->timed && end > to)
+        vec_push(&t->times, when);
+}
+
+/* The same as run_script(), and when. */
+static void run_script_timed(struct touches *t, const struct touch_script *s, const u64 *address, const struct unit_exit *x)
+{
+    struct touch_maker *m = t->maker;
+    const u32 insn0 = m->table->units.v[x->unit].insn0;
+    for (u32 k = s->first; k < s->first + s->n; k++) {
+        const struct touch_step *step = &m->steps.v[k];
+        const u32 insn = step->pc ? (step->id & ~TOUCH_CODE) - insn0 : m->table->refs.v[step->id].insn;
+        touch_one(t, (struct touch){{step->pc ? step->pc : *address++}, step->id, {step->size}}, step->pc ? &m->code : &m->data, t->clock + insn + 1);
+    }
+    t->clock += x->insns;
 }
 
 static void touch_insns(struct touches *t, u32 id, u32 n)
 {
-    t->clock += n;
     for (u32 i = id; i < id + n; i++) {
         const struct unit_insn *in = &t->maker->table->insns.v[i];
-        touch_one(t, (struct touch){{in->pc}, i | TOUCH_CODE, {in->len}}, &t->maker->code);
+        touch_one(t, (struct touch){{in->pc}, i | TOUCH_CODE, {in->len}}, &t->maker->code, ++t->clock);
     }
 }
 
@@ -272,9 +277,7 @@ static void touch_record(struct touches *t, const struct batch *b, u32 i, const 
             m->refs.v[id]++;
         }
         touch_one(t, (struct touch){{b->addr[j]}, id, {flagged(m, s, size ? size : s->size)}},
-                  &m->data);
-        if (m->timed)
-            vec_push(&t->times, t->clock);
+                  &m->data, t->clock);
     }
     if (!unfinished && shown < r->insns)
         touch_insns(t, insn0 + shown, r->insns - shown);
@@ -288,9 +291,10 @@ static bool add_plain(struct touches *t, const struct batch *b, u32 i)
     struct touch_script *s = id >= FIRST_EXIT_ID ? script_of(m, id - FIRST_EXIT_ID) : NULL;
     if (!s || !s->plain)
         return false;
-    run_script(t, s, b->addr + b->first[i]);
     if (m->timed)
-        time_script(t, s, m->table->exits.v[id - FIRST_EXIT_ID].insns);
+        run_script_timed(t, s, b->addr + b->first[i], &m->table->exits.v[id - FIRST_EXIT_ID]);
+    else
+        run_script(t, s, b->addr + b->first[i]);
     s->passed++;
     return true;
 }

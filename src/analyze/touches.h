@@ -114,7 +114,7 @@ struct touch_maker {
     u8 size[BATCH_REFS + 64];
     bool has_vectors, keeps_four, ahead_pays;
     u32 batches;
-    bool timed;    /* somebody wants to know when; then no reference may be left out */
+    bool timed;    /* somebody wants to know when; only if touches are not of lines */
 };
 
 /* The touches of a stretch. */
@@ -129,7 +129,7 @@ struct touches {
     u32 refs;                             /* references so far, if touches are of lines */
     VEC(struct crossing) crossings;
     u64 clock;       /* if timed, instructions that ran */
-    VEC(u64) times;  /* and by number in the list among the references: the clock with its own instruction */
+    VEC(u64) times;  /* and by number in the list: the clock with its own instruction */
 };
 
 void touch_maker_init(struct touch_maker *m, const struct unit_table *table, struct touch_rule code, struct touch_rule data);

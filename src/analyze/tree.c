@@ -146,11 +146,13 @@ void tree_jumped(struct tree *t, u32 from, u32 to, u64 times)
 
 /* -- Finishing ---------------------------------------------------------------------------------- */
 
-static void add_counts(struct tree_counts *to, const struct tree_counts *n)
+void tree_add(struct tree_counts *to, const struct tree_counts *n)
 {
     to->insns += n->insns;
     to->reads += n->reads;
     to->writes += n->writes;
+    for (u32 k = 0; k < MISS_KINDS; k++)
+        to->misses[k] += n->misses[k];
 }
 
 /* A jump table's entry and the like: it called nothing, and each time it was entered it was left by a jump, to the same function. */
@@ -180,7 +182,7 @@ static void drop_leads(struct tree *t)
         vec_push(&ends, only_leads(t, &t->nodes.v[i]) ? end_of_leads(t, i) : TREE_NONE);
     for (u32 i = 0; i < t->nodes.n; i++)
         if (ends.v[i] != TREE_NONE) {
-            add_counts(&t->nodes.v[ends.v[i]].self, &t->nodes.v[i].self);
+            tree_add(&t->nodes.v[ends.v[i]].self, &t->nodes.v[i].self);
             t->nodes.v[i].function = TREE_NONE;
         }
     vec_fini(&ends);
@@ -195,7 +197,7 @@ static void sum_up(struct tree *t)
     }
     for (u32 i = (u32)t->nodes.n; i-- > 1;)
         if (t->nodes.v[i].function != TREE_NONE)
-            add_counts(&t->nodes.v[t->nodes.v[i].parent].all, &t->nodes.v[i].all);
+            tree_add(&t->nodes.v[t->nodes.v[i].parent].all, &t->nodes.v[i].all);
 }
 
 static int compare_texts(const char *a, const char *b)

@@ -4,6 +4,7 @@
 #ifndef TREE_H
 #define TREE_H
 
+#include "analyze/miss_kinds.h"
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/vec.h"
@@ -12,6 +13,7 @@ enum { TREE_ROOT = 0, TREE_NONE = UINT32_MAX };
 
 struct tree_counts {
     u64 insns, reads, writes;
+    u64 misses[MISS_KINDS];
 };
 
 struct tree_function {
@@ -42,6 +44,7 @@ struct tree {
     } node_slots, function_slots;
 };
 
+void tree_add(struct tree_counts *to, const struct tree_counts *n);
 /* With a root, which is a function of this name. */
 void tree_init(struct tree *t, const char *root);
 void tree_fini(struct tree *t);

@@ -263,7 +263,7 @@ static void add_place(struct why_point *p, u32 place)
 void why_begin(struct why *w, struct variable_part *p, const struct touch *list, struct why_times times)
 {
     w->part = p;
-    w->now = list;
+    w->list = w->now = list;
     w->refs = 0;
     w->times = times;
 }
@@ -397,7 +397,7 @@ static void walk(struct why_walk *x, const struct why_touch *t, u32 thread, u64 
 /* A touch, unless it is of code. */
 static void time_walk(const struct why *w, struct why_walk *x, const struct why_touch *t)
 {
-    const u64 now = t->id & TOUCH_CODE ? 0 : w->times.before + w->times.v[w->refs];
+    const u64 now = t->id & TOUCH_CODE ? 0 : w->times.before + w->times.v[w->now - w->list];
     walk(x, t, w->times.thread, now);
     x->thread = w->times.thread;
     x->when = now;

@@ -80,7 +80,7 @@ struct why_line {
     u32 flags;
 };
 
-/* When the references of a list were made, by number among them: instructions of the thread, but for so many before the list. */
+/* When the touches of a list were made: instructions of the thread, but for so many before the list. */
 struct why_times {
     u32 thread;
     u64 before;
@@ -111,7 +111,7 @@ struct why {
     VEC(struct unnamed) unnamed;
     struct ledger unnamed_numbers; /* + 1 */
     struct variable_part *part;    /* of the memory whose touches are being taken, */
-    const struct touch *now;       /* up to this one, */
+    const struct touch *list, *now; /* from the first, up to this one, */
     u64 refs;                      /* before which there are so many references in the list */
     struct why_times times;
     u64 total[WHY_COUNTS];

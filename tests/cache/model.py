@@ -267,6 +267,7 @@ class Model:
         self.instances = {}  # by name and core
         self.stats = defaultdict(lambda: dict(writebacks=0, withdrawn=0, prefetches=0, useful=0))
         self.upgrades = self.interventions = 0
+        self.ran = [False] * self.cores
         self.counts = defaultdict(lambda: defaultdict(int))
         self.lost = {}                                     # (line, core): bytes written since
         self.lines = defaultdict(lambda: [0, 0, 0, set()])  # invalidations, misses, false ones, cores
@@ -517,9 +518,9 @@ class Model:
             for level in self.touch_pages(core, side, address, size):
                 if level == 0 or any(s["name"] == "STLB" for s in self.tlbs):
                     n[f"{first}{'TS'[level]}m{end}"] += 1
+        return missed
 
     def run(self, events):
-        self.ran = [False] * self.cores
         for event in events:
             self.event(*event)
         return self

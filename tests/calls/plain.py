@@ -6,7 +6,8 @@ What a thread did is a list of
     ("signal", number, handler, pc, before, behind)  it interrupted pc; the stack pointer before and behind
     ("leap", rsp)                                    a handler returned, or something unknown happened
 behind ("begin", rsp), and comes from the stepper, which tells every stack pointer, or from `gait dump`, where it is inferred from what instructions touch.
-`code` has what decode() says of each instruction, by its address. A tree is a dict: a path of (function, module) pairs to [calls, instructions, reads, writes].
+`code` has what decode() says of each instruction, by its address. A tree is a dict: a path of (function, module) pairs to [calls, instructions, reads, writes,
+misses], the misses of i1, d1 and ll: what each instruction of a thread missed may be told, too.
 """
 import re
 import struct
@@ -179,6 +180,18 @@ def threads_of_dump(lines, code):
     return {n: infer(did, code) for n, did in threads.items()}
 
 
+def misses_of_dump(lines, model):
+    """What each instruction of each thread missed, by a simulator of caches."""
+    threads = defaultdict(list)
+    for thread, pc, what, address, size in (line.split()[:5] for line in lines if line.split()[2] in ("exec", "load", "modify", "store")):
+        if what == "exec":
+            threads[int(thread)].append([0, 0, 0])
+        missed, here = model.event(int(thread), int(pc, 16), what, int(address, 16), int(size)), threads[int(thread)][-1]
+        here[what != "exec"] += 0 in missed
+        here[2] += model.levels - 1 in missed
+    return threads
+
+
 # -- Functions ----------------------------------------------------------------------------------------------------------
 
 def readelf(option, path):
@@ -241,7 +254,7 @@ def place(x):
 
 class Tree:
     def __init__(self):
-        self.nodes = defaultdict(lambda: [0, 0, 0, 0])
+        self.nodes = defaultdict(lambda: [0] * 7)
         self.jumps = defaultdict(lambda: defaultdict(int))
 
     def without_leads(self):
@@ -260,11 +273,11 @@ class Tree:
                     break
                 at, = self.jumps[at]
             ends[path] = path if leads(at) else at
-        nodes = defaultdict(lambda: [0, 0, 0, 0])
+        nodes = defaultdict(lambda: [0] * 7)
         for path, n in self.nodes.items():
             to, same = nodes[tuple(f[:2] for f in ends[path])], ends[path] == path
             to[0] += n[0] if same else 0
-            for k in (1, 2, 3):
+            for k in range(1, 7):
                 to[k] += n[k]
         return {p: n for p, n in nodes.items() if p}
 
@@ -275,8 +288,8 @@ class Frame:
 
 
 class Thread:
-    def __init__(self, tree, functions, code, root):
-        self.tree, self.functions, self.code, self.root = tree, functions, code, root
+    def __init__(self, tree, functions, code, root, misses):
+        self.tree, self.functions, self.code, self.root, self.misses = tree, functions, code, root, iter(misses)
         self.now, self.others = None, []  # frames; (low, frames) of stacks that were left
 
     def enter(self, path):
@@ -352,6 +365,7 @@ class Thread:
         node[1] += 1
         node[2] += reads
         node[3] += writes
+        node[4:] = map(sum, zip(node[4:], next(self.misses, (0, 0, 0))))
         kind = self.code[pc][0]
         to = place(y) if y else None
         if to is None or rsp is None:
@@ -375,8 +389,8 @@ class Thread:
                 self.jump(x[1], None)
 
 
-def derive(threads, functions, code, apart=False):
+def derive(threads, functions, code, apart=False, misses={}):
     tree = Tree()
     for number, did in threads.items():
-        Thread(tree, functions, code, ((f"[thread {number}]", None, False),) if apart else ()).run(did)
+        Thread(tree, functions, code, ((f"[thread {number}]", None, False),) if apart else (), misses.get(number, ())).run(did)
     return tree.without_leads()

@@ -15,14 +15,16 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "oracle")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "oracle"), str(HERE.parent / "cache")]
 import decode  # noqa: E402
 import plain  # noqa: E402
+from model import Model  # noqa: E402
 from cases import GAIT, ROOT, analysis, build, case, live_and_stored, main, record, require, use  # noqa: E402
 
 WORK = use("calls")
-COUNTS = ("calls", "self_insns", "self_reads", "self_writes")
 ALL = ("insns", "reads", "writes")
+MISSES = ("i1_misses", "d1_misses", "ll_misses")
+COUNTS = ("calls", *(f"self_{x}" for x in ALL))
 # Nothing that differs from run to run: see tests/oracle/compare.sh.
 FIXED = ["env", "-i", "LANG=C", "GLIBC_TUNABLES=glibc.pthread.rseq=0", "PERL_HASH_SEED=0", "setarch", "-R"]
 
@@ -88,37 +90,40 @@ def with_all(nodes):
     sums = {}
     for path, (_, *n) in nodes.items():
         for k in range(len(path) + 1):
-            have = sums.setdefault(path[:k], [0, 0, 0])
-            for i in range(3):
+            have = sums.setdefault(path[:k], [0] * len(n))
+            for i in range(len(n)):
                 have[i] += n[i]
     return sums
 
 
 def functions_of(nodes, sums):
-    flat = {}
-    for path, n in [(p, nodes.get(p, [0] * 4)) for p in sums if p]:
-        row = flat.setdefault(path[-1], [0] * 7)
-        for i in range(4):
+    flat, width = {}, len(sums[()])
+    for path, n in [(p, nodes.get(p, [0] * (width + 1))) for p in sums if p]:
+        row = flat.setdefault(path[-1], [0] * (2 * width + 1))
+        for i in range(width + 1):
             row[i] += n[i]
         if path[-1] not in path[:-1]:
-            for i in range(3):
-                row[4 + i] += sums[path][i]
+            for i in range(width):
+                row[width + 1 + i] += sums[path][i]
     return {f: tuple(n) for f, n in flat.items() if n[0] or n[1]}
 
 
-def compare(result, nodes, where):
+def compare(result, nodes, where, misses=False):
+    every = ALL + (MISSES if misses else ())
+    counts = ("calls", *(f"self_{x}" for x in every))
+    nodes = {path: n[:len(counts)] for path, n in nodes.items()}
     rows, sums = paths_of(result["tree"]), with_all(nodes)
     for path in [*rows, *sums]:
         require(path in rows and path in sums, f"{where}: only one of both has {path} {rows.get(path)} {sums.get(path)}")
-        ours, theirs = tuple(rows[path][k] for k in COUNTS), tuple(nodes.get(path, [0] * 4))
+        ours, theirs = tuple(rows[path][k] for k in counts), tuple(nodes.get(path, [0] * len(counts)))
         require(ours == theirs, f"{where}: {path} has {ours}, plainly {theirs}")
-        require([rows[path][k] for k in ALL] == sums[path], f"{where}: {path} has {[rows[path][k] for k in ALL]} in all, plainly {sums[path]}")
-    ours = {(r["function"], r["module"]): tuple(r[k] for k in COUNTS + ALL) for r in result["functions"]}
+        require([rows[path][k] for k in every] == sums[path], f"{where}: {path} has {[rows[path][k] for k in every]} in all, plainly {sums[path]}")
+    ours = {(r["function"], r["module"]): tuple(r[k] for k in counts + every) for r in result["functions"]}
     theirs = functions_of(nodes, sums)
     for f in {*ours, *theirs}:
         require(ours.get(f) == theirs.get(f), f"{where}: the function {f} has {ours.get(f)}, plainly {theirs.get(f)}")
     total = result["total"]
-    require([total[k] for k in ALL] == sums[()], f"{where}: in all {total}, plainly {sums[()]}")
+    require([total[k] for k in every] == sums[()], f"{where}: in all {total}, plainly {sums[()]}")
     require(total["contexts"] == len(sums) - 1 and total["depth"] == max(map(len, sums)), f"{where}: {total}")
 
 
@@ -146,6 +151,20 @@ def compare_with_dump(trace, apart=False):
     total = calls(trace)["total"]
     info = (counts["instructions"], counts["loads"] + counts["modifies"], counts["stores"])
     require(tuple(total[k] for k in ALL) == info, f"{trace.name}: {total}, gait info says {info}")
+
+
+def compare_misses(trace, text, *options):
+    """With misses, of described caches."""
+    lines = dump_of(trace)
+    code, modules = code_of(trace)
+    threads = plain.threads_of_dump(lines, code)
+    functions = plain.Functions(names_of(trace), modules, threads, code)
+    path = WORK / "caches.txt"
+    path.write_text(text)
+    nodes = plain.derive(threads, functions, code, misses=plain.misses_of_dump(lines, Model(text)))
+    require(all(sum(n[k] for n in nodes.values()) > 20 for k in (4, 5, 6)), f"{trace.name}, {text!r}: hardly any misses")
+    for jobs in "14":
+        compare(calls(trace, "--config", path, "-j", jobs, *options), nodes, f"{trace.name}, {text!r}, -j {jobs}", misses=True)
 
 
 # -- Cases --------------------------------------------------------------------------------------------------------------
@@ -263,6 +282,41 @@ def deep_recursion():
     flat = {row["function"]: row for row in result["functions"]}
     require(flat["deep"]["calls"] == 100000 and result["total"]["depth"] > 100000, f"{flat['deep']}")
     require(flat["deep"]["insns"] == flat["deep"]["self_insns"], "recursion is counted once")
+
+
+@case
+def misses_by_context():
+    """Caches so small that both sides of most calls miss."""
+    small = "L1I size=1K ways=2\nL1D size=2K ways=4 {}\nL2 size=8K ways=8 {}"
+    for k in ("", "hot,tinybuf"):
+        trace = recorded("hard", [hard()], k)
+        compare_misses(trace, small.format("", ""))
+        compare_misses(trace, small.format("policy=rrip prefetch=stride", "inclusive"))
+    compare_misses(record("ls", "/bin/ls", HERE), "L1I size=4K ways=4 write=ignore\nL1D size=4K ways=4 line=32 write=ignore\nL2 size=32K ways=8 write=ignore")
+    copies = build("copies", HERE / "copies.c", "-O2", "-static", "-no-pie")
+    for k in ("", "hot,tinybuf"):
+        compare_misses(recorded("copies", [copies], k), small.format("policy=fifo", ""))
+    threads = build("walk", HERE.parent / "cache/walk.c", "-O1", "-nostdlib", "-static", "-fno-stack-protector", "-DTHREADS=12", "-DROUNDS=4")
+    private = "cores 3\nL1I size=512 ways=1 private\nL1D size=2K ways=8 private {}\nL2 size=8K ways=4 {}"
+    compare_misses(record("walk", threads, GAIT_STRESS="tinybuf"), private.format("write=through allocate=no", "inclusive"))
+    compare_misses(record("walk", threads, GAIT_STRESS="hot"), private.format("", ""), "--misses")
+
+
+@case
+def misses_live_and_merged():
+    program = build("hard_static", HERE / "hard.cc", "-static", "-no-pie", compiler="g++")
+    shape = ["--I1=1024,2,64", "--D1=2048,4,32", "--LL=8192,8,64"]
+    for knobs, jobs in (("", "2"), ("hot,tinybuf", "1"), ("lazy,tinybuf", "8")):
+        live, stored = live_and_stored(program, ["calls", "--min", "0", "-j", jobs, *shape], knobs)
+        require(live == stored, f"GAIT_STRESS={knobs} -j {jobs}: live {live['total']}, stored {stored['total']}")
+    trace = record("merged", program)
+    one, two = calls(trace, *shape), analysis("calls", "--min", "0", "--merge", *shape, trace, trace)
+    for key in MISSES:
+        # The second trace finds caches that are full of the first one's lines: of another process, but they are given up in another order.
+        require(one["total"][key] > 100 and abs(two["total"][key] - 2 * one["total"][key]) < 200, f"{key}: {one['total']}, merged {two['total']}")
+    whole = analysis("cache", *shape, trace)["total"]
+    require(one["total"]["i1_misses"] == whole["I1mr"] and one["total"]["d1_misses"] == whole["D1mr"] + whole["D1mw"], f"{one['total']}, {whole}")
+    require(one["total"]["ll_misses"] == whole["ILmr"] + whole["DLmr"] + whole["DLmw"], f"{one['total']}, {whole}")
 
 
 @case
