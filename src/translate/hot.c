@@ -62,6 +62,33 @@ static void end_at(struct builder *b, u32 i)
     b->falls_off = false;
 }
 
+/* Does the path fall off at its end? What it was cut to may. */
+static void end_falling(struct builder *b)
+{
+    const struct insn *last = &b->insn[b->n_insns - 1];
+    b->falls_off = last->class == INSN_PLAIN || last->class == INSN_JMP;
+    if (!b->falls_off)
+        end_at(b, b->n_insns - 1);
+}
+
+/* A path that comes by its own head again ends there, the last time: so does the loop that it is, which would go on in other units else. */
+static void cut_to_rounds(struct builder *b)
+{
+    u32 depth = 0, end = 0;
+    for (u32 i = 0; i < b->n_insns; i++) {
+        const enum insn_class class = b->insn[i].class;
+        if (i && !depth && b->insn[i].pc == b->pc)
+            end = i;
+        depth += class == INSN_CALL || class == INSN_CALL_IND;
+        depth -= class == INSN_RET && depth;
+    }
+    if (!end || (!depth && b->insn[b->n_insns - 1].class != INSN_RET && leads_to(&b->insn[b->n_insns - 1], b->pc)))
+        return; /* it is no loop, or of whole rounds as it is */
+    b->n_insns = end;
+    b->next = b->pc;
+    end_falling(b);
+}
+
 bool hot_path(struct builder *b, const u32 *exits, u32 n)
 {
     const struct unit_exit *x = b->t->table.exits.v;
@@ -71,10 +98,8 @@ bool hot_path(struct builder *b, const u32 *exits, u32 n)
         ;
     if (b->n_insns <= x[exits[0]].insns || b->insn[0].pc != b->pc)
         return false;
-    const struct insn *last = &b->insn[b->n_insns - 1];
-    b->falls_off = last->class == INSN_PLAIN || last->class == INSN_JMP;
-    if (!b->falls_off)
-        end_at(b, b->n_insns - 1);
+    end_falling(b);
+    cut_to_rounds(b);
     hot_trim(b);
     return b->n_insns > x[exits[0]].insns;
 }

@@ -1964,6 +1964,30 @@ static void a_hot_path_takes_over(void)
     bench_close(&b);
 }
 
+/* A hot loop ends at its own head, the last time that the path comes by there: neither in the middle of a round nor with the next round's call. */
+CODE(hot_rounds, "1: call 2f; add rax, rcx; dec ecx; jnz 1b; ret; 2: lea rdx, [rdx + 8]; ret")
+static void a_hot_loop_is_of_whole_rounds(void)
+{
+    enum { BACK = 5, CALLEE = 13, ROUND = 6 };
+    struct bench b;
+    TRANSLATE(&b, hot_rounds, NEAR, EVENTS_memory);
+    CHECK(ask(&b, NEAR + CALLEE, BY_LINK) != 0 && ask(&b, NEAR + BACK, BY_LINK) != 0);
+    const u64 pc[] = {NEAR, NEAR + CALLEE, NEAR + BACK};
+    u32 round[ARRAY_LEN(pc)], path[HOT_EXITS];
+    for (u32 k = 0; k < ARRAY_LEN(pc); k++)
+        round[k] = b.table->units.v[place_of(&b, pc[k]).unit - 1].exit0 + FIRST_EXIT_ID;
+    for (u32 k = 0; k < ARRAY_LEN(path); k++)
+        path[k] = round[k % ARRAY_LEN(round)];
+    for (u32 n = 7; n < 9; n++) { /* two rounds, and one or two exits of the next */
+        CHECK(translate_hot(b.t, path, n));
+        const struct unit *u = &b.table->units.v[place_of(&b, NEAR).unit - 1];
+        const struct unit_exit *last = &b.table->exits.v[u->exit0 + u->n_exits - 2];
+        CHECK_CASE(u->n_insns == 2 * ROUND && last->insns == 2 * ROUND && last->target == NEAR, "%u exits: %u instructions", n, u->n_insns);
+    }
+    CHECK_SOUND(&b);
+    bench_close(&b);
+}
+
 static u32 all_is_selected(void *ctx, u64 pc)
 {
     (void)ctx;
@@ -2276,6 +2300,7 @@ int main(void)
     dropped_code_is_asked_for_again();
     what_comes_back_has_its_old_numbers();
     a_hot_path_takes_over();
+    a_hot_loop_is_of_whole_rounds();
     familiar_code_is_quiet();
     what_runs_on_into_dropped_code_is_dropped_with_it();
     a_unit_is_dropped_for_any_of_its_pages();
