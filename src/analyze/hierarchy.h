@@ -59,7 +59,6 @@ struct hierarchy_part {
     VEC(struct told) told; /* of the latest list */
 } __attribute__((aligned(128)));
 
-
 struct hierarchy {
     const struct shape *shape;
     struct slots slots;

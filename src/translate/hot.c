@@ -62,7 +62,7 @@ static void end_at(struct builder *b, u32 i)
     b->falls_off = false;
 }
 
-/* Does the path fall off at its end? What it was cut to may. */
+/* The path ends behind its last instruction, or goes on from there where that leads only one way. */
 static void end_falling(struct builder *b)
 {
     const struct insn *last = &b->insn[b->n_insns - 1];
