@@ -28,10 +28,14 @@ static void seed(struct cache *c)
 
 void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy)
 {
-    *c = (struct cache){.sets = sets, .ways = ways, .policy = policy};
+    *c = (struct cache){.sets = sets, .ways = ways, .stride = ways, .policy = policy};
     c->has_vectors = cache_has_vectors();
     c->is_vector = policy == POLICY_lru && ways == CACHE_VECTOR_WAYS && c->has_vectors;
-    c->lines = aligned_zeros(sets * ways, sizeof *c->lines);
+    if (policy == POLICY_lru && ways > CACHE_VECTOR_WAYS / 2 && ways <= 2 * CACHE_VECTOR_WAYS && !(sets & (sets - 1)) && c->has_vectors) {
+        c->vectors = ways > CACHE_VECTOR_WAYS ? 2 : 1;
+        c->stride = c->vectors * CACHE_VECTOR_WAYS;
+    }
+    c->lines = aligned_zeros(sets * c->stride, sizeof *c->lines);
     if (policy == POLICY_plru)
         c->trees = aligned_zeros(sets, sizeof *c->trees);
     if (policy == POLICY_random)
@@ -125,7 +129,7 @@ static u32 victim(struct cache *c, u64 *set, u64 index)
 
 static u64 *set_at(const struct cache *c, u64 index)
 {
-    return c->lines + index * c->ways;
+    return c->lines + index * c->stride;
 }
 
 u64 *cache_find(struct cache *c, u64 line)

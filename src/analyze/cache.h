@@ -25,10 +25,11 @@ enum { CACHE_VECTOR_WAYS = 8 };
 
 struct cache {
     u64 sets;
-    u32 ways;
+    u32 ways, stride; /* from a set to the next one, in lines */
     enum policy policy;
     bool has_vectors; /* the processor has */
     bool is_vector;   /* a set is what a vector holds, and ordered by use */
+    u32 vectors;      /* so many hold a set that is ordered by use, and sets are as many as a power of two: 1, 2; else 0 */
     u64 *lines; /* of each set its ways; 0: empty. Of lru and fifo in order: the latest first, the empty ones last */
     u64 *trees; /* plru: of each set the bits of the inner nodes */
     u32 *seeds; /* random: of each set a generator's state */
@@ -50,12 +51,6 @@ u64 *cache_peek(struct cache *c, u64 line);
 u64 cache_put(struct cache *c, u64 line);
 /* Take a line out; 0 if it is not there. */
 u64 cache_remove(struct cache *c, u64 line);
-
-/* All its sets are vectors, and as many as a power of two. */
-static inline bool cache_is_vectors(const struct cache *c)
-{
-    return c->is_vector && !(c->sets & (c->sets - 1));
-}
 
 static inline u64 cache_set_of(const struct cache *c, u64 line)
 {

@@ -101,7 +101,7 @@ void context_misses_take(struct context_misses_work *w, struct moves *moves)
         return;
     struct context_misses *m = w->memory->misses;
     const struct hierarchy_part *part = &m->hierarchy.part[0];
-    hierarchy_take(&m->hierarchy, 0, w->core, &w->memory->tally, &w->touches);
+    hierarchy_take(&m->hierarchy, 0, w->core, false, &w->memory->tally, &w->touches);
     u64 end = 0; /* of what ran before move k */
     size_t k = 0, n;
     const struct touch *list = touches_of(&w->touches, 0, &n);

@@ -54,7 +54,7 @@ void hierarchy_init(struct hierarchy *h, const struct shape *s, u32 parts, bool 
     *h = (struct hierarchy){.shape = s,
                             .slots = slots_of(s),
                             .private_levels = shape_private_levels(s),
-                            .is_cascade = !why && !tells && cascade_suits(s),
+                            .is_cascade = !why && !tells && !shares && cascade_suits(s),
                             .shares = shares,
                             .why = why,
                             .tells = tells,
@@ -183,7 +183,7 @@ static void fetch(const struct visit *v, u64 number)
     const struct shape *s = v->h->shape;
     for (u32 k = 1; k < s->n_levels; k++) {
         const struct cache *c = v->core->cache[s->path[v->side][k]];
-        __builtin_prefetch(c->lines + cache_set_of(c, number) * c->ways);
+        __builtin_prefetch(c->lines + cache_set_of(c, number) * c->stride);
     }
 }
 
@@ -263,7 +263,47 @@ static VECTOR void take_vectors(struct visit *v, const struct first first[SIDES]
     }
 }
 
-void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, struct touches *list)
+/* A line of an event. */
+static void visit_line(struct visit *v, const struct touch *x, const struct first *f)
+{
+    const bool writes = x->line & TOUCH_WRITTEN;
+    const u64 line = x->line & ~TOUCH_WRITTEN;
+    if (answers(f, line | v->tally->owner, writes))
+        return;
+    v->flags = writes ? TOUCH_WRITE : 0;
+    fetch(v, line);
+    levels_visit(v, line);
+}
+
+/* The same of touches of lines. */
+static void take_lines(struct visit *v, const struct first first[SIDES], const struct touch_list *const lists[TOUCH_SIDES], struct crossing *crossings)
+{
+    const struct touch *next[TOUCH_SIDES], *end[TOUCH_SIDES];
+    for (u32 k = 0; k < TOUCH_SIDES; k++)
+        end[k] = (next[k] = lists[k]->v.v) + lists[k]->v.n;
+    for (;;) {
+        const bool has_data = next[TOUCH_OF_DATA] < end[TOUCH_OF_DATA], has_code = next[TOUCH_OF_CODE] < end[TOUCH_OF_CODE];
+        if (!has_data && !has_code)
+            return;
+        const enum touch_side k = has_data && (!has_code || touch_is_before(next[TOUCH_OF_DATA], next[TOUCH_OF_CODE])) ? TOUCH_OF_DATA : TOUCH_OF_CODE;
+        const struct touch *event = next[k];
+        v->side = k == TOUCH_OF_CODE ? SIDE_code : SIDE_data;
+        v->id = event->at & TOUCH_CROSSING ? crossings[event->id & ~TOUCH_CODE].id : event->id;
+        v->missed = 0;
+        do
+            visit_line(v, next[k]++, &first[v->side]);
+        while (next[k] < end[k] && touch_goes_on(next[k], next[k] - 1));
+        if (v->missed)
+            hierarchy_count(v->tally, event, crossings, v->missed);
+    }
+}
+
+static bool is_of_eight(const struct cache *c)
+{
+    return c->vectors && c->ways == CACHE_VECTOR_WAYS;
+}
+
+void hierarchy_take(struct hierarchy *h, u32 part, u32 core, bool is_alone, struct tally *t, struct touches *list)
 {
     struct visit v = {.h = h,
                       .part = &h->part[part],
@@ -273,15 +313,14 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, st
     size_t n;
     const struct touch *x = v.list = touches_of(list, part, &n);
     v.part->told.n = 0;
-    if (h->is_cascade) {
-        const struct touch_list *const lines[TOUCH_SIDES] = {touches_of_lines(list, part, TOUCH_OF_CODE), touches_of_lines(list, part, TOUCH_OF_DATA)};
-        cascade_take(h, v.part, v.core, t, lines, list->crossings.v);
-        return;
-    }
+    const struct touch_list *const lines[TOUCH_SIDES] = {touches_of_lines(list, part, TOUCH_OF_CODE), touches_of_lines(list, part, TOUCH_OF_DATA)};
     struct first first[SIDES];
     for (u32 side = 0; side < SIDES; side++)
         first[side] = first_of(h, v.core, side);
-    bool vectors =
-        cache_is_vectors(first[SIDE_data].cache) && cache_is_vectors(first[SIDE_code].cache);
-    (vectors ? take_vectors : take)(&v, first, x, n, list->crossings.v);
+    if (h->is_cascade && (is_alone || !h->private_levels))
+        cascade_take(h, v.part, v.core, t, lines, list->crossings.v);
+    else if (h->is_cascade)
+        take_lines(&v, first, lines, list->crossings.v);
+    else
+        (is_of_eight(first[SIDE_data].cache) && is_of_eight(first[SIDE_code].cache) ? take_vectors : take)(&v, first, x, n, list->crossings.v);
 }

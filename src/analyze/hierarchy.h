@@ -63,7 +63,7 @@ struct hierarchy {
     const struct shape *shape;
     struct slots slots;
     u32 private_levels;
-    bool is_cascade;
+    bool is_cascade;                /* touches are of lines */
     bool shares;                    /* bytes that cores share are looked at */
     struct why *why;                /* NULL: nobody asks; else there is one part */
     bool tells;                     /* what touches missed is not counted, but told; the same */
@@ -99,8 +99,8 @@ void hierarchy_fini(struct hierarchy *h);
 struct touch_rule hierarchy_rule(const struct hierarchy *h, enum side side);
 /* Let there be this core, before any of its touches is taken. */
 void hierarchy_add_core(struct hierarchy *h, u32 core);
-/* Let the part of the hierarchy see these touches of a core, one after the other. */
-void hierarchy_take(struct hierarchy *h, u32 part, u32 core, struct tally *t, struct touches *list);
+/* Let the part of the hierarchy see these touches of a core, one after the other. Alone: the memory was not touched by another core so far. */
+void hierarchy_take(struct hierarchy *h, u32 part, u32 core, bool is_alone, struct tally *t, struct touches *list);
 /* The sums of all parts. */
 struct cache_stats hierarchy_stats(const struct hierarchy *h, u32 cache);
 struct coherence_stats hierarchy_coherence(const struct hierarchy *h);
@@ -108,7 +108,7 @@ struct coherence_stats hierarchy_coherence(const struct hierarchy *h);
 /* What a touch has missed, levels as bits, is known. */
 void hierarchy_count(struct tally *t, const struct touch *x, struct crossing *crossings,
                      u32 missed);
-/* Whether cascade_take() will do; its touches are of lines. */
+/* Whether cascade_take() will do for memories that one core touches; touches are of lines. */
 bool cascade_suits(const struct shape *s);
 void cascade_take(struct hierarchy *h, struct hierarchy_part *part, struct core *core,
                   struct tally *t, const struct touch_list *const touches[TOUCH_SIDES], struct crossing *crossings);

@@ -12,6 +12,7 @@ struct misses_memory {
     u32 number;
     struct tally *tally;  /* of each part, of the TLBs, and of crossings */
     pthread_mutex_t lock; /* guards that of crossings */
+    u64 cores;            /* that touch it, as bits; atomic */
     struct makers makers;
     struct variable_memory *variables; /* if sharing is looked at */
     VEC(u64) clocks; /* with --why: instructions that each thread has run */
@@ -250,6 +251,7 @@ static void misses_open(void *work, u32 thread)
     w->core = thread % m->shape.cores;
     w->thread = thread;
     hierarchy_add_core(&m->hierarchy, w->core);
+    __atomic_fetch_or(&w->memory->cores, 1ull << w->core, __ATOMIC_RELAXED);
     variables_open(&w->variables, thread);
 }
 
@@ -291,7 +293,7 @@ static void take_why(struct misses_memory *x, struct misses_work *w)
     why_begin(&m->why, p, touches_of(&w->lines, 0, &n),
               (struct why_times){w->thread, x->clocks.v[w->thread], w->lines.times.v});
     x->clocks.v[w->thread] += w->lines.clock;
-    hierarchy_take(&m->hierarchy, 0, w->core, &x->tally[0], &w->lines);
+    hierarchy_take(&m->hierarchy, 0, w->core, false, &x->tally[0], &w->lines);
     variables_taken(p);
 }
 
@@ -303,7 +305,7 @@ static void misses_take(void *memory, void *work, u32 part)
     if (part < m->parts && m->asks_why)
         take_why(x, w);
     else if (part < m->parts)
-        hierarchy_take(&m->hierarchy, part, w->core, &x->tally[part], &w->lines);
+        hierarchy_take(&m->hierarchy, part, w->core, __atomic_load_n(&x->cores, __ATOMIC_RELAXED) == 1ull << w->core, &x->tally[part], &w->lines);
     if (part < m->parts && m->sharing)
         lent_name(&m->lent[part], &m->hierarchy.part[part].sharing,
                   variables_take(x->variables, part, &w->variables),

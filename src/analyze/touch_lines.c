@@ -12,7 +12,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    SIZE_MOST = 256, /* of a reference: so much or more */
+    SIZE_MOST = 128, /* of a reference: so much or more */
+    SIZE_WRITES = 128, /* a bit above the size: it writes, and that matters */
     AT_ONCE = 8,
     COPIED = 16, /* sizes at a time */
     MAYBE = 256, /* lines that are looked at together */
@@ -32,14 +33,6 @@ static u32 at_code(const struct touches *t, u32 next_ref)
     return 2 * (t->refs + next_ref);
 }
 
-/* Whether a touch of the line stays. */
-INLINE bool is_new(u64 *latest, u64 mask, u64 line)
-{
-    const bool stays = latest[line & mask] != line;
-    latest[line & mask] = line;
-    return stays;
-}
-
 /* -- Data --------------------------------------------------------------------------------------- */
 
 static u32 size_of(const struct touch_maker *m, const struct batch *b, u32 *id)
@@ -51,15 +44,15 @@ static u32 size_of(const struct touch_maker *m, const struct batch *b, u32 *id)
     return b->odd[odd].size;
 }
 
-/* Sizes of all references of the table, less 1, in a byte each. */
+/* Sizes of all references of the table, less 1, in a byte each, with SIZE_WRITES. */
 static void know_sizes(struct touch_maker *m)
 {
     const struct unit_table *x = m->table;
     const size_t units = load_acquire(&x->units.n);
     const struct unit *last = units ? &x->units.v[units - 1] : NULL;
     for (size_t n = last ? last->ref0 + last->n_refs : 0; m->sizes.n < n;) {
-        const u32 size = x->refs.v[m->sizes.n].size;
-        vec_push(&m->sizes, (u8)(MIN(size, (u32)SIZE_MOST) - 1));
+        const struct ref *r = &x->refs.v[m->sizes.n];
+        vec_push(&m->sizes, (u8)((MIN(r->size, (u32)SIZE_MOST) - 1) | (m->data.writes && r->kind != REF_LOAD ? SIZE_WRITES : 0)));
     }
     (void)vec_grow(&m->sizes, COPIED); /* they are read so many at a time */
     m->sizes.n -= COPIED;
@@ -79,9 +72,10 @@ static __attribute__((noinline)) void add_ref(struct touches *t, const struct ba
     const struct touch_places p = t->maker->data.places;
     u32 id = b->ref[j];
     const u64 from = b->addr[j] & ADDRESS_MASK, last = (from + size_of(t->maker, b, &id) - 1) >> p.log2;
+    const u64 written = t->maker->data.writes && t->maker->table->refs.v[id].kind != REF_LOAD ? TOUCH_WRITTEN : 0;
     for (u64 line = from >> p.log2; line <= last; line++)
-        if (is_new(t->maker->data.line, p.mask, line))
-            vec_push(&list->v, ((struct touch){{line}, id, {at_ref(t, j)}}));
+        if (touch_is_new_or_written(&t->maker->data.line[line & p.mask], line | written, false))
+            vec_push(&list->v, ((struct touch){{line | written}, id, {at_ref(t, j)}}));
 }
 
 /* Lines that may be touched, of references that come to one each, and what else makes a touch of them. */
@@ -90,8 +84,8 @@ struct maybe {
     u32 n;
 };
 
-/* Each touch is written, and stays if its line is not the latest: a branch would often be mispredicted. */
-INLINE void add_maybe(struct touches *t, struct maybe *x)
+/* Each touch is written, and stays if its line is not the latest: a branch would often be mispredicted. `writes` is whether they matter. */
+INLINE void add_maybe(struct touches *t, struct maybe *x, bool writes)
 {
     struct touch_list *list = &t->lines[TOUCH_OF_DATA];
     u64 *latest = t->maker->data.line;
@@ -100,24 +94,24 @@ INLINE void add_maybe(struct touches *t, struct maybe *x)
     for (u32 i = 0; i < x->n; i++) {
         const u64 line = x->line[i];
         write_touch(to, line, x->id_and_at[i]);
-        to += is_new(latest, mask, line);
+        to += writes ? touch_is_new_or_written(&latest[line & mask], line, false) : touch_is_new(&latest[line & mask], line);
     }
     list->v.n = (size_t)(to - list->v.v);
     x->n = 0;
 }
 
 /* A reference, of whatever size. */
-INLINE void add_whole(struct touches *t, const struct batch *b, u32 j, struct maybe *x)
+INLINE void add_whole(struct touches *t, const struct batch *b, u32 j, struct maybe *x, bool writes)
 {
-    const u32 log2 = t->maker->data.places.log2, size = t->maker->size[j];
-    const u64 from = b->addr[j] & ADDRESS_MASK, last = (from + size) >> log2;
+    const u32 log2 = t->maker->data.places.log2, size = t->maker->size[j] & (SIZE_MOST - 1);
+    const u64 from = b->addr[j] & ADDRESS_MASK, last = (from + size) >> log2, written = t->maker->size[j] & SIZE_WRITES ? TOUCH_WRITTEN : 0;
     if (__builtin_expect(size == SIZE_MOST - 1, 0)) {
-        add_maybe(t, x);
+        add_maybe(t, x, writes);
         add_ref(t, b, j);
         return;
     }
     for (u64 line = from >> log2; line <= last; line++) {
-        x->line[x->n] = line;
+        x->line[x->n] = line | written;
         x->id_and_at[x->n++] = (u64)at_ref(t, j) << 32 | b->ref[j];
     }
 }
@@ -126,29 +120,29 @@ static void add_refs_one_by_one(struct touches *t, const struct batch *b)
 {
     struct maybe x = {.n = 0};
     for (u32 j = 0; j < b->n_refs; j++) {
-        add_whole(t, b, j, &x);
+        add_whole(t, b, j, &x, true);
         if (x.n >= MAYBE)
-            add_maybe(t, &x);
+            add_maybe(t, &x, true);
     }
-    add_maybe(t, &x);
+    add_maybe(t, &x, true);
 }
 
-#define VECTORS __attribute__((target("avx512f,avx512bw,avx512vl,popcnt")))
+#define VECTORS __attribute__((target("avx512f,avx512bw,avx512vl,popcnt,bmi,bmi2")))
 
 /* Eight references on their way. As bits: they are there; the latest line of the set was theirs, so they change nothing; one of the four references before was
- * of the same line. */
+ * of the same line; they write, and that matters. */
 struct eight {
     __m512i lines, id_and_at;
-    u32 there, needless, recent;
+    u32 there, needless, recent, writes;
 };
 
-/* The lines before these eight, by one more. */
+/* The lines before these eight, by one more. A write needs one before it. */
 #define LOOK_BACK(by)                                                                    \
     do {                                                                                 \
         const __m512i earlier = _mm512_alignr_epi64(lines, before, AT_ONCE - (by));      \
         const __m512i differs = _mm512_xor_si512(lines, earlier);                        \
         const u32 same = _mm512_testn_epi64_mask(differs, differs);                      \
-        needless |= open & same;                                                         \
+        needless |= open & same & ~(written & ~(written << (by) | latest.writes >> (AT_ONCE - (by)))); \
         recent |= same;                                                                  \
         open &= _mm512_test_epi64_mask(differs, sets);                                   \
     } while (0)
@@ -159,7 +153,7 @@ struct eight {
         const __m512i later = _mm512_alignr_epi64(next->lines, x->lines, by);            \
         const __m512i differs = _mm512_xor_si512(x->lines, later);                       \
         const u32 same = _mm512_testn_epi64_mask(differs, differs);                      \
-        comes_again |= open & same & ~(needless >> (by));                                \
+        comes_again |= open & same & ~(needless >> (by)) & ~(x->writes & ~(writes >> (by))); \
         open &= ~same & (_mm512_test_epi64_mask(differs, sets) | recent >> (by));        \
     } while (0)
 
@@ -167,7 +161,7 @@ struct eight {
  * long as nobody comes who may have to be let in, the order of a set does not matter. */
 INLINE VECTORS u32 comes_again(const struct eight *x, const struct eight *next, __m512i sets)
 {
-    const u32 needless = x->needless | next->needless << AT_ONCE, recent = x->recent | next->recent << AT_ONCE;
+    const u32 needless = x->needless | next->needless << AT_ONCE, recent = x->recent | next->recent << AT_ONCE, writes = x->writes | next->writes << AT_ONCE;
     u32 comes_again = 0, open = x->recent & ~x->needless;
     LOOK_AHEAD(1);
     LOOK_AHEAD(2);
@@ -176,18 +170,19 @@ INLINE VECTORS u32 comes_again(const struct eight *x, const struct eight *next, 
     return comes_again;
 }
 
-INLINE VECTORS void let_go(struct touches *t, const struct eight *x, u32 more_needless, struct maybe *to)
+INLINE VECTORS void let_go(struct touches *t, const struct eight *x, u32 more_needless, struct maybe *to, bool writes)
 {
     const __mmask8 stay = (__mmask8)(x->there & ~x->needless & ~more_needless);
-    _mm512_storeu_si512(to->line + to->n, _mm512_maskz_compress_epi64(stay, x->lines));
+    const __m512i lines = writes ? _mm512_mask_or_epi64(x->lines, (__mmask8)x->writes, x->lines, _mm512_set1_epi64((s64)TOUCH_WRITTEN)) : x->lines;
+    _mm512_storeu_si512(to->line + to->n, _mm512_maskz_compress_epi64(stay, lines));
     _mm512_storeu_si512(to->id_and_at + to->n, _mm512_maskz_compress_epi64(stay, x->id_and_at));
     to->n += (u32)_mm_popcnt_u32(stay);
     if (to->n > MAYBE)
-        add_maybe(t, to);
+        add_maybe(t, to, writes);
 }
 
 /* The same for eight at a time; left out is what those before and behind show to be needless. */
-static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
+INLINE VECTORS void add_eights(struct touches *t, const struct batch *b, bool writes)
 {
     const u32 n = b->n_refs;
     const struct touch_places p = t->maker->data.places;
@@ -204,15 +199,17 @@ static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
     for (u32 i = 0; i < n; i += AT_ONCE, at = _mm512_add_epi64(at, two_more)) {
         const u32 there = n - i < AT_ONCE ? (1u << (n - i)) - 1 : 0xff;
         const __m512i from = _mm512_and_si512(_mm512_loadu_si512(b->addr + i), all), lines = _mm512_srl_epi64(from, log2), before = latest.lines;
-        const __m512i size = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(t->maker->size + i)));
+        const __m128i sizes = _mm_loadl_epi64((const void *)(t->maker->size + i));
+        const __m512i size = _mm512_cvtepu8_epi64(_mm_and_si128(sizes, _mm_set1_epi8(SIZE_MOST - 1)));
+        const u32 written = writes ? (u32)_mm_movemask_epi8(sizes) & there : 0;
         const __m512i end = _mm512_add_epi64(_mm512_and_si512(from, rest), size);
         const u32 crosses = (u32)_mm512_cmpgt_epi64_mask(end, rest) | _mm512_cmpeq_epi64_mask(size, most); /* or may, where lines are long */
         if (__builtin_expect(crosses & there, 0)) {
-            let_go(t, &latest, 0, &x);
+            let_go(t, &latest, 0, &x, writes);
             for (u32 j = i; j < MIN(i + AT_ONCE, n); j++)
-                add_whole(t, b, j, &x);
+                add_whole(t, b, j, &x, writes);
             if (x.n > MAYBE)
-                add_maybe(t, &x);
+                add_maybe(t, &x, writes);
             latest = none;
             continue;
         }
@@ -222,21 +219,31 @@ static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
         LOOK_BACK(3);
         LOOK_BACK(4);
         const __m512i id = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)(b->ref + i)));
-        const struct eight next = {lines, _mm512_or_si512(at, id), there, needless, recent & there};
+        const struct eight next = {lines, _mm512_or_si512(at, id), there, needless, recent & there, written};
         const u32 again = looks_ahead ? comes_again(&latest, &next, sets) : 0;
         left_out += (u32)_mm_popcnt_u32(again);
-        let_go(t, &latest, again, &x);
+        let_go(t, &latest, again, &x, writes);
         latest = next;
     }
-    let_go(t, &latest, 0, &x);
-    add_maybe(t, &x);
+    let_go(t, &latest, 0, &x, writes);
+    add_maybe(t, &x, writes);
     if (looks_ahead)
         m->ahead_pays = left_out > n / AHEAD_PAYS;
 }
 
+static VECTORS void add_refs_vectors(struct touches *t, const struct batch *b)
+{
+    add_eights(t, b, false);
+}
+
+static VECTORS void add_refs_vectors_written(struct touches *t, const struct batch *b)
+{
+    add_eights(t, b, true);
+}
+
 static void add_data(struct touches *t, const struct batch *b)
 {
-    (t->maker->has_vectors ? add_refs_vectors : add_refs_one_by_one)(t, b);
+    (!t->maker->has_vectors ? add_refs_one_by_one : t->maker->data.writes ? add_refs_vectors_written : add_refs_vectors)(t, b);
 }
 
 /* -- Code --------------------------------------------------------------------------------------- */
@@ -247,7 +254,7 @@ static void write_insn(struct touch_maker *m, u32 id, u32 refs)
     const struct touch_places p = m->code.places;
     const u64 from = in->pc & ADDRESS_MASK, last = (from + in->len - 1) >> p.log2;
     for (u64 line = from >> p.log2; line <= last; line++)
-        if (is_new(m->own.line, p.mask, line))
+        if (touch_is_new(&m->own.line[line & p.mask], line))
             vec_push(&m->code_lines, ((struct touch){{line}, id | TOUCH_CODE, {2 * refs}}));
 }
 
@@ -284,7 +291,7 @@ static inline struct touch *add_code_line(struct touch *to, const struct touch *
     u64 id_and_at;
     memcpy(&id_and_at, &x->id, sizeof id_and_at);
     write_touch(to, x->line, id_and_at + at);
-    return to + is_new(latest, mask, x->line);
+    return to + touch_is_new(&latest[x->line & mask], x->line);
 }
 
 static inline void add_code(struct touches *t, const struct touch_code *c, u32 at)
@@ -332,7 +339,7 @@ static void add_insns(struct touches *t, u32 id, u32 n, u32 next_ref)
         const struct unit_insn *in = &m->table->insns.v[i];
         const u64 from = in->pc & ADDRESS_MASK, last = (from + in->len - 1) >> p.log2;
         for (u64 line = from >> p.log2; line <= last; line++)
-            if (is_new(m->code.line, p.mask, line))
+            if (touch_is_new(&m->code.line[line & p.mask], line))
                 vec_push(&t->lines[TOUCH_OF_CODE].v, ((struct touch){{line}, i | TOUCH_CODE, {at_code(t, next_ref)}}));
     }
 }
@@ -373,7 +380,7 @@ static void add_any(struct touches *t, const struct events *e, u32 i, bool conti
 static void add_sizes(struct touch_maker *m, const struct batch *b, u32 i)
 {
     for (u32 j = b->first[i]; j < b->first[i + 1]; j++)
-        m->size[j] = b->ref[j] & BATCH_ODD ? SIZE_MOST - 1 : m->sizes.v[b->ref[j]];
+        m->size[j] = b->ref[j] & BATCH_ODD ? SIZE_MOST - 1 : m->sizes.v[b->ref[j]]; /* of odd ones add_ref finds out all */
 }
 
 /* The same where they are one behind the other in the table, too; what is written behind them comes to be overwritten. */

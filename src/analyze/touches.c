@@ -33,7 +33,7 @@ void touch_maker_init(struct touch_maker *m, const struct unit_table *table, str
     filter_init(&m->own, code);
     filter_init(&m->data, data);
     m->keeps_four = data.keeps_four;
-    m->has_vectors = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    m->has_vectors = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
     if (m->code.kind == FILTER_any) /* as run_script has it */
         m->data.kind = FILTER_any;
 }
@@ -112,15 +112,8 @@ void touches_open(struct touches *t, struct touch_maker *m)
 /* Whether a touch of the line stays. */
 INLINE bool touch_line(struct touch_filter *f, u64 mask, u64 line, u32 writes, enum filter_kind kind)
 {
-    u64 *latest = &f->line[line & mask], it = line << 1 | writes;
-    if (kind == FILTER_lines) {
-        bool differs = *latest != line;
-        *latest = line;
-        return differs;
-    }
-    bool stays = *latest - it > 1 || (kind == FILTER_any && f->every[writes]);
-    *latest = stays ? it : *latest;
-    return stays;
+    u64 *latest = &f->line[line & mask];
+    return kind == FILTER_lines ? touch_is_new(latest, line) : touch_is_new_or_written(latest, line | (writes ? TOUCH_WRITTEN : 0), kind == FILTER_any && f->every[writes]);
 }
 
 /* Of code, a record's touches are known, but for what was the latest line of each set before it: so those that the record itself makes needless are left out here. */

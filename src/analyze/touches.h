@@ -13,8 +13,8 @@
 /* The first and last byte decide which lines: id is a reference of the unit table, or, with TOUCH_CODE, an instruction of it; of a
  * piece of a crossing touch, the number of its crossing. Flags are in the upper bits of the size.
  *
- * Where only lines matter (touch_lines.c), a touch is one of a line, and those of code and of data are apart: `at` tells which came first, and is far below the
- * flags. An event that comes to several lines has as many touches, one behind the other. */
+ * Where only lines matter (touch_lines.c), a touch is one of a line, with TOUCH_WRITTEN if it writes and that matters, and those of code and of data are apart:
+ * `at` tells which came first, and is far below the flags. An event that comes to several lines has as many touches, one behind the other. */
 struct touch {
     union {
         u64 address, line;
@@ -31,6 +31,7 @@ enum touch_side { TOUCH_OF_CODE, TOUCH_OF_DATA, TOUCH_SIDES };
 #define TOUCH_STORE    0x40000000u /* and it reads nothing */
 #define TOUCH_CROSSING 0x20000000u
 #define TOUCH_SIZE     0x1fffffffu
+#define TOUCH_WRITTEN  (1ull << 63) /* of a line, which has 60 bits at most */
 
 /* Addresses have 48 bits here. */
 #define ADDRESS_MASK ((1ull << 48) - 1)
@@ -74,7 +75,7 @@ struct touch_places {
 };
 struct touch_filter {
     enum filter_kind kind;
-    u64 line[FILTER_LIMIT]; /* its number; but for FILTER_lines twice that, plus 1 if it was written */
+    u64 line[FILTER_LIMIT]; /* its number; but for FILTER_lines with TOUCH_WRITTEN if it was written */
     struct touch_places places;
     bool every[2]; /* read or write stays */
     bool writes;
@@ -107,10 +108,10 @@ struct touch_maker {
     VEC(struct touch_step) steps;
     struct passes passes; /* of records that no script is for */
     VEC(u64) refs; /* by number in the table: what passes do not tell, of partial records and special forms */
-    bool by_line;  /* touches are of lines; then the filters are of FILTER_lines, and what follows is made instead of scripts */
+    bool by_line;  /* touches are of lines; then no filter is of FILTER_any, and what follows is made instead of scripts */
     VEC(struct touch_code) codes; /* by exit */
     VEC(struct touch) code_lines; /* theirs */
-    VEC(u8) sizes;                /* of references of the table, less 1; of those of a batch: */
+    VEC(u8) sizes;                /* of references of the table, less 1, and a bit if they write; of those of a batch: */
     u8 size[BATCH_REFS + 64];
     bool has_vectors, keeps_four, ahead_pays;
     u32 batches;
@@ -154,7 +155,29 @@ static inline bool touch_goes_on(const struct touch *x, const struct touch *befo
     return x->at == before->at && x->id == before->id && x->line > before->line;
 }
 
+static inline bool touch_is_before(const struct touch *x, const struct touch *y)
+{
+    return (x->at & ~TOUCH_CROSSING) < (y->at & ~TOUCH_CROSSING);
+}
+
 /* Between touches.c and touch_lines.c. */
+/* Whether a touch of a line stays: the latest of its set is another. */
+static inline bool touch_is_new(u64 *latest, u64 line)
+{
+    const bool stays = *latest != line;
+    *latest = line;
+    return stays;
+}
+
+/* The same where writes are told: also if it is the first that writes. */
+static inline bool touch_is_new_or_written(u64 *latest, u64 line, bool every)
+{
+    const u64 before = *latest, differs = before ^ line;
+    const bool stays = (differs << (before >> 63) != 0) | every; /* if it was written, whether this writes makes no difference */
+    *latest = before ^ (differs & -(u64)stays); /* without a branch, which nobody could foretell */
+    return stays;
+}
+
 void touch_filter_forget(struct touch_filter *f);
 u32 touch_part(const struct touches *t, u64 address);
 void touch_lines_add(struct touches *t, const struct events *e);

@@ -83,6 +83,26 @@ def writes():
 
 
 @case
+def writes_where_sets_are_no_power_of_two():
+    trace = record("groups_written", build("groups", HERE / "groups.c", "-O1", "-nostdlib", "-static", "-fno-stack-protector"))
+    for ways, sets in ((2, 1), (1, 3), (4, 3), (2, 5)):
+        for more in ("", "prefetch=next"):
+            compare_text(trace, f"L1I size=1K ways=2\nL1D size={64 * ways * sets} ways={ways} {more}\nL2 size=8K ways=8")
+
+
+@case
+def private_caches_of_threads_that_are_alone_at_first():
+    """The levels see lists of touches while one core uses a memory, and each touch from then on. Sets of 5 to 16 lines are vectors, if they are as many as a power of two."""
+    alone = record("alone", build("groups", HERE / "groups.c", "-O1", "-nostdlib", "-static", "-fno-stack-protector"))
+    for ways, sets in (((8, 12, 16, 16), (4, 4, 8, 32)), ((5, 9, 11, 15), (2, 8, 8, 16)), ((8, 8, 8, 16), (2, 2, 4, 4)), ((4, 12, 20, 7), (4, 3, 2, 24)), ((2, 3, 6, 12), (2, 2, 2, 8))):
+        text = "".join(f"{name} size={64 * w * s} ways={w} {scope}\n"
+                       for name, w, s, scope in zip(("L1I", "L1D", "L2", "L3"), ways, sets, ("private", "private", "private", "shared")))
+        for trace in (walk(0), walk(20), walk(20, "tinybuf"), alone):
+            _, model = compare_text(trace, "cores 3\n" + text)
+            require(sum(n["writebacks"] for n in model.stats.values()) > 100, "hardly anything is written back")
+
+
+@case
 def inclusion():
     for second, third in (("inclusive", ""), ("exclusive", ""), ("exclusive", "inclusive"), ("inclusive", "exclusive"), ("exclusive", "exclusive")):
         _, model = compare_text(walk(), L1.format("") + f"L2 size=4K ways=4 {second}\nL3 size=8K ways=8 {third}")

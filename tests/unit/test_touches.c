@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Caches that are shown touches of lines miss the same lines, for the same events, in the same order, as caches that are shown every byte range of every event. */
+/* Caches that are shown touches of lines miss the same lines, for the same events, in the same order, as caches that are shown every byte range of every event; where writes
+ * are told, they also give up the same lines, written or not. */
 #include "analyze/touches.h"
 #include "test.h"
 #include "wire/wire.h"
@@ -20,18 +21,23 @@ static u64 rnd(u64 below)
 struct small {
     u32 sets;
     u64 line[SETS_LIMIT][WAYS]; /* plus 1; the latest first */
+    bool written[SETS_LIMIT][WAYS];
 };
 
-static bool has_missed(struct small *c, u64 line)
+/* *lost is the line that was written and had to go, plus 1, or 0. */
+static bool has_missed(struct small *c, u64 line, bool writes, u64 *lost)
 {
     u64 *set = c->line[line % c->sets];
-    bool there = false;
+    bool *written = c->written[line % c->sets];
     u32 k = 0;
     while (k < WAYS - 1 && set[k] != line + 1)
         k++;
-    there = set[k] == line + 1;
+    const bool there = set[k] == line + 1, was_written = written[k];
+    *lost = !there && was_written ? set[k] : 0;
     memmove(set + 1, set, k * sizeof *set);
+    memmove(written + 1, written, k * sizeof *written);
     set[0] = line + 1;
+    written[0] = writes || (there && was_written);
     return !there;
 }
 
@@ -68,7 +74,7 @@ static struct ref any_ref(u16 insn)
     return (struct ref){.disp = any_disp(),
                         .size = sizes[rnd(ARRAY_LEN(sizes))],
                         .insn = insn,
-                        .kind = (u8)rnd(3),
+                        .kind = (u8)(rnd(4) ? REF_LOAD : rnd(3)),
                         .op = REF_PLAIN,
                         .a = terms[rnd(ARRAY_LEN(terms))],
                         .b = rnd(4) ? TERM_NONE : (u8)rnd(2),
@@ -155,19 +161,20 @@ static void any_record(struct batch *b, const struct unit_table *t, struct bases
 /* -- What is missed ----------------------------------------------------------------------------- */
 
 struct missed {
-    u64 line;
+    u64 line, lost;
     u32 id, event; /* events are told apart by this, and nothing else */
 };
 typedef VEC(struct missed) missed_list;
 
-static void see(struct pair *caches, missed_list *to, u32 side, u64 address, u32 size, u32 id, u32 event)
+static void see(struct pair *caches, missed_list *to, u32 side, u64 address, u32 size, bool writes, u32 id, u32 event)
 {
+    u64 lost;
     for (u64 line = address / LINE; line <= (address + size - 1) / LINE; line++)
-        if (has_missed(&caches->side[side], line))
-            vec_push(to, ((struct missed){line, id, event}));
+        if (has_missed(&caches->side[side], line, writes, &lost))
+            vec_push(to, ((struct missed){line, lost, id, event}));
 }
 
-static void see_each(const struct unit_table *t, const struct batch *b, struct pair *caches, missed_list *to)
+static void see_each(const struct unit_table *t, const struct batch *b, struct pair *caches, bool writes, missed_list *to)
 {
     u32 event = 0;
     for (u32 i = 0; i < b->n_records; i++) {
@@ -176,9 +183,11 @@ static void see_each(const struct unit_table *t, const struct batch *b, struct p
         u32 j = b->first[i];
         for (u32 k = 0; k < x->insns; k++) {
             const struct unit_insn *in = &t->insns.v[u->insn0 + k];
-            see(caches, to, 0, in->pc, in->len, (u->insn0 + k) | TOUCH_CODE, event++);
-            for (; j < b->first[i + 1] && t->refs.v[b->ref[j]].insn == k; j++)
-                see(caches, to, 1, b->addr[j], t->refs.v[b->ref[j]].size, b->ref[j], event++);
+            see(caches, to, 0, in->pc, in->len, false, (u->insn0 + k) | TOUCH_CODE, event++);
+            for (; j < b->first[i + 1] && t->refs.v[b->ref[j]].insn == k; j++) {
+                const struct ref *r = &t->refs.v[b->ref[j]];
+                see(caches, to, 1, b->addr[j], r->size, writes && r->kind != REF_LOAD, b->ref[j], event++);
+            }
         }
     }
 }
@@ -193,27 +202,37 @@ static int by_place(const void *a, const void *b)
 static void see_touches(const struct touches *touches, u32 part, struct pair *caches, missed_list *to)
 {
     struct touch_list missed = {0};
+    VEC(u64) lost = {0}; /* of each of them */
+    u64 one;
     for (u32 side = 0; side < 2; side++) {
         const struct touch_list *list = touches_of_lines(touches, part, side ? TOUCH_OF_DATA : TOUCH_OF_CODE);
         for (size_t i = 0; i < list->v.n; i++)
-            if (has_missed(&caches->side[side], list->v.v[i].line))
+            if (has_missed(&caches->side[side], list->v.v[i].line & ~TOUCH_WRITTEN, list->v.v[i].line & TOUCH_WRITTEN, &one)) {
                 vec_push(&missed.v, list->v.v[i]);
+                vec_push(&lost, one);
+            }
     }
     /* Stable, as no two of a different side have the same place. */
     struct touch *sorted = malloc((missed.v.n + 1) * sizeof *sorted);
+    u64 *sorted_lost = malloc((missed.v.n + 1) * sizeof *sorted_lost);
     for (size_t i = 0; i < missed.v.n; i++) {
         size_t k = i;
-        for (; k && by_place(&sorted[k - 1], &missed.v.v[i]) > 0; k--)
+        for (; k && by_place(&sorted[k - 1], &missed.v.v[i]) > 0; k--) {
             sorted[k] = sorted[k - 1];
+            sorted_lost[k] = sorted_lost[k - 1];
+        }
         sorted[k] = missed.v.v[i];
+        sorted_lost[k] = lost.v[i];
     }
     for (size_t i = 0, event = 0; i < missed.v.n; i++) {
         const struct touch *y = &sorted[i];
         const u32 id = y->at & TOUCH_CROSSING ? touches->crossings.v[y->id & ~TOUCH_CODE].id : y->id;
         event += !i || !touch_goes_on(y, y - 1);
-        vec_push(to, ((struct missed){y->line, id, (u32)event}));
+        vec_push(to, ((struct missed){y->line & ~TOUCH_WRITTEN, sorted_lost[i], id, (u32)event}));
     }
     free(sorted);
+    free(sorted_lost);
+    vec_fini(&lost);
     vec_fini(&missed.v);
 }
 
@@ -221,7 +240,7 @@ static bool are_equal(const missed_list *a, const missed_list *b)
 {
     bool equal = a->n == b->n;
     for (size_t i = 0; equal && i < a->n; i++)
-        equal = a->v[i].line == b->v[i].line && a->v[i].id == b->v[i].id &&
+        equal = a->v[i].line == b->v[i].line && a->v[i].lost == b->v[i].lost && a->v[i].id == b->v[i].id &&
                 (!i || (a->v[i].event == a->v[i - 1].event) == (b->v[i].event == b->v[i - 1].event));
     return equal;
 }
@@ -236,7 +255,7 @@ static void keep_part(missed_list *list, u32 part, u32 parts)
     list->n = n;
 }
 
-static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors, bool ahead)
+static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors, bool ahead, bool writes)
 {
     static struct batch b;
     struct unit_table t = {0};
@@ -244,7 +263,7 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors,
     struct touches touches;
     struct pair plain, quick;
     struct bases bases = {.slot = {0x10000, 0x10040, 0x20000, 0x7fff0000}, .rsp = 0x7fff0800};
-    const struct touch_rule rule = {.sets = sets, .line = LINE, .keeps_four = ahead};
+    const struct touch_rule rule = {.sets = sets, .line = LINE, .keeps_four = ahead, .writes = writes};
     seed = with;
     make_table(&t);
     forget(&plain, sets);
@@ -262,7 +281,7 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors,
         maker.ahead_pays = ahead;
         touches_open(&touches, &maker);
         touches_add(&touches, &(struct events){.table = &t, .batch = &b});
-        see_each(&t, &b, &plain, &all);
+        see_each(&t, &b, &plain, writes, &all);
         for (u32 part = 0; part < parts; part++) {
             missed_list ours = {0};
             a.n = 0;
@@ -285,11 +304,12 @@ static void lines_are_as_each_event(u64 with, u32 sets, u32 parts, bool vectors,
 
 int main(void)
 {
-    for (u64 i = 1; i <= 60; i++) {
-        lines_are_as_each_event(i, 64, 1, i % 3, i % 2);
-        lines_are_as_each_event(100 + i, 16, 1, i % 3, i % 2);
-        lines_are_as_each_event(200 + i, 2, 1, i % 3, i % 2);
-        lines_are_as_each_event(300 + i, 64, 2, i % 3, i % 2);
-    }
+    for (u64 i = 1; i <= 60; i++)
+        for (u64 writes = 0; writes < 2; writes++) {
+            lines_are_as_each_event(i, 64, 1, i % 3, i % 2, writes);
+            lines_are_as_each_event(100 + i, 16, 1, i % 3, i % 2, writes);
+            lines_are_as_each_event(200 + i, 2, 1, i % 3, i % 2, writes);
+            lines_are_as_each_event(300 + i, 64, 2, i % 3, i % 2, writes);
+        }
     return test_end("touches");
 }
