@@ -18,6 +18,15 @@ void *vast_new(size_t size)
     return p;
 }
 
+void vast_ready(void *p, size_t size, size_t used, size_t *ready)
+{
+    enum { AHEAD = 32 << 10, STEP = 128 << 10 };
+    if (used + AHEAD <= *ready || *ready >= MIN(size, (size_t)SMALL_PART))
+        return;
+    madvise((u8 *)p + *ready, MIN(size - *ready, (size_t)STEP), MADV_POPULATE_WRITE); /* where the kernel cannot, they come by faults */
+    *ready += STEP;
+}
+
 void vast_free(void *p, size_t size)
 {
     if (p)

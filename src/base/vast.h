@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 void *vast_new(size_t size);
+/* So much of it is used, or was made ready before: let there be more soon, in one go instead of by a fault for each page. Nothing where pages are huge. */
+void vast_ready(void *p, size_t size, size_t used, size_t *ready);
 void vast_free(void *p, size_t size);
 
 #endif

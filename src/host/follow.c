@@ -742,6 +742,11 @@ void follow_end(struct run *r)
     vec_fini(&r->waiting);
     vec_fini(&r->posted);
     vec_fini(&r->waits);
+    for (size_t i = 0; i < r->spares.n; i++) {
+        learned_free(r->spares.v[i].learned);
+        free(r->spares.v[i].pages);
+    }
+    vec_fini(&r->spares);
     sigaction(SIGCHLD, &r->old_child, NULL);
     sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }

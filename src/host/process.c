@@ -56,8 +56,12 @@ struct process *process_new(struct run *r, pid_t pid)
     p->run = r;
     p->pid = pid;
     p->pid_fd = p->mem_fd = -1;
-    p->pages = calloc(CODE_PAGES, sizeof *p->pages);
-    check(p->pages && pthread_mutex_init(&p->modules_lock, NULL) == 0);
+    if (r->spares.n)
+        p->spare = r->spares.v[--r->spares.n];
+    else
+        p->spare = (struct spare){learned_new(), calloc(CODE_PAGES, sizeof *p->spare.pages)};
+    check(p->spare.pages && pthread_mutex_init(&p->modules_lock, NULL) == 0);
+    process_forget_code(p);
     return p;
 }
 
@@ -80,7 +84,7 @@ void process_free(struct process *p)
     vec_fini(&p->tracks);
     vec_fini(&p->sharers);
     pthread_mutex_destroy(&p->modules_lock);
-    free(p->pages);
+    vec_push(&p->run->spares, p->spare);
     free(p);
 }
 

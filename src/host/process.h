@@ -49,6 +49,12 @@ struct code_page {
 };
 enum { CODE_PAGES = 256 };
 
+/* What one process after another is served with: making it anew, and the kernel's clearing of its pages, would be a good part of what a short one costs. */
+struct spare {
+    struct learned *learned;
+    struct code_page *pages;
+};
+
 /* One mapping of the program. */
 struct map {
     u64 start, end, offset;
@@ -107,6 +113,7 @@ struct run {
     enum window window;
     double opened; /* when the window was */
     VEC(struct process *) processes;
+    VEC(struct spare) spares;
     VEC(struct execing) execing;
     VEC(struct waiting) waiting; /* to be begun when another thread's execve has failed */
     pid_t root;                  /* the command's process: our child */
@@ -170,7 +177,7 @@ struct process {
 
     struct translator *translator; /* the serve thread's */
     struct heat *heat;             /* NULL if hot paths are not looked for */
-    struct code_page *pages;
+    struct spare spare;
     u32 serial; /* counts translations */
     u32 requests;
     double settles_at; /* when familiar code is looked for again */
@@ -225,6 +232,8 @@ static inline struct thread *process_thread(const struct process *p, u32 i)
 /* process.c: make the object, and unmake it. */
 struct process *process_new(struct run *r, pid_t pid);
 void process_free(struct process *p);
+/* Nothing is known of the program's code any more: it may have changed. */
+void process_forget_code(struct process *p);
 /* The pages are there: make the translator, look at the maps, begin to live. */
 void process_begin(struct process *p);
 /* Begin to serve and drain; the process is among the run's from here on. */

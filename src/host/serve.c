@@ -24,7 +24,7 @@ static bool is_fresh(const struct process *p, const struct code_page *c)
 
 static const struct code_page *code_page(struct process *p, u64 page)
 {
-    struct code_page *c = &p->pages[page % CODE_PAGES];
+    struct code_page *c = &p->spare.pages[page % CODE_PAGES];
     if (c->page == page + 1 && is_fresh(p, c))
         return c;
     ssize_t n = 0;
@@ -46,7 +46,7 @@ static void begin(void *ctx)
 static enum code_kind kind(void *ctx, u64 pc)
 {
     struct process *p = ctx;
-    const struct code_page *c = &p->pages[(pc >> 12) % CODE_PAGES];
+    const struct code_page *c = &p->spare.pages[(pc >> 12) % CODE_PAGES];
     return c->page == (pc >> 12) + 1 ? c->kind : maps_code_kind(p, pc);
 }
 
@@ -77,10 +77,10 @@ static size_t fetch(void *ctx, u64 pc, u8 *buf, size_t n)
     return got;
 }
 
-static void forget_code(struct process *p)
+void process_forget_code(struct process *p)
 {
     for (size_t i = 0; i < CODE_PAGES; i++)
-        p->pages[i].page = 0;
+        p->spare.pages[i].page = 0;
 }
 
 /* -- Faults ------------------------------------------------------------------------------------ */
@@ -184,7 +184,7 @@ static void change_memory(struct process *p, u64 start, u64 end)
 {
     if (end == start)
         drop_mapping(p, start);
-    forget_code(p);
+    process_forget_code(p);
     modules_note(p, start, end);
     if (end == start)
         drop_mapping(p, start);
@@ -224,7 +224,7 @@ static u64 answer(struct process *p, struct thread *t)
         translate_flush(p->translator, &why);
     u64 at = translate(p, what, arg, more, &why);
     if (!at) { /* mappings grow and become executable without a call that says so */
-        forget_code(p);
+        process_forget_code(p);
         modules_note(p, 0, 0);
         at = translate(p, what, arg, more, &why);
     }
@@ -295,6 +295,7 @@ static u32 linger(const struct run_options *o)
 void serve_begin(struct process *p)
 {
     struct translate_config config = {
+        .learned = p->spare.learned,
         .fetch = fetch,
         .ctx = p,
         .kind = kind,

@@ -7,6 +7,7 @@
 #include "translate/state.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 u32 cache_offset(const struct translator *t, u64 cache_address)
 {
@@ -192,10 +193,13 @@ static u64 smaller_mask(const struct translator *t, u64 mask)
 static void set_jump_mask(struct translator *t, u64 from, u64 mask)
 {
     struct control *c = (struct control *)(t->config.wire + WIRE_CTL_OFF);
-    u64 *jump = jump_table(t);
-    for (u64 table = 0; table < (t->config.selection ? 4 : 2); table++)
+    for (u64 table = 0; table < (t->config.selection ? 4 : 2); table++) {
+        u64 *jump = jump_table(t) + (table << WIRE_JUMP_LOG2);
+        u8 *page = (u8 *)ALIGN_DOWN((uintptr_t)(jump + from), 4096ul);
+        madvise(page, (size_t)((u8 *)(jump + mask + 1) - page), MADV_POPULATE_WRITE); /* their pages in one go */
         for (u64 i = from; i <= mask; i++)
-            jump[(table << WIRE_JUMP_LOG2) + i] = table & 1 ? t->config.guest.landing : t->config.guest.indirect;
+            jump[i] = table & 1 ? t->config.guest.landing : t->config.guest.indirect;
+    }
     t->jump_mask = mask;
     for (u32 i = 0; i < MIN(load_acquire(&c->blocks), (u32)WIRE_THREADS); i++) {
         u8 *block = t->config.wire + WIRE_THREAD_OFF + (u64)i * WIRE_THREAD_SIZE;

@@ -150,10 +150,15 @@ struct novelty {
 
 /* An instruction that need not be decoded again. */
 struct decoded {
-    u32 age; /* it holds while this is the translator's */
+    u32 age; /* it holds while this is that of all */
     struct insn insn;
 };
 enum { DECODED = 1024 };
+struct learned {
+    struct moulds *moulds;
+    struct decoded *decoded;
+    u32 age; /* raised when code may have changed, or is another program's */
+};
 
 /* An entry of a procedure linkage table that the program has had bound, or is about to. */
 struct binding {
@@ -163,9 +168,7 @@ struct binding {
 
 struct translator {
     struct translate_config config;
-    struct decoded *decoded;
-    struct moulds *moulds;
-    u32 age; /* raised when code may have changed */
+    struct learned *learned;
     struct unit_table table;
     struct link *links; /* one for each exit; those of units that are gone mean nothing */
     bool *quiet;        /* for each unit */
@@ -186,6 +189,9 @@ struct translator {
     struct emit cold; /* what is needed once, or never */
     u32 warm_at, cold_at; /* cache offsets of these */
     u8 *hot_ready, *warm_ready, *cold_ready; /* up to where their pages are there */
+    struct {
+        size_t units, insns, refs, exits, code, links, marks;
+    } ready; /* the same of arrays, in bytes */
     VEC(u64) ahead;   /* pcs that will probably be asked for, oldest first */
     size_t ahead_next;
     u32 ahead_budget; /* how many more to translate before the next request */

@@ -68,6 +68,22 @@ static void release_table(struct unit_table *table)
     RELEASE(&table->code);
 }
 
+struct learned *learned_new(void)
+{
+    struct learned *l = calloc(1, sizeof *l);
+    check(l != NULL);
+    l->moulds = moulds_new();
+    l->decoded = vast_new(DECODED * sizeof *l->decoded);
+    return l;
+}
+
+void learned_free(struct learned *l)
+{
+    vast_free(l->decoded, DECODED * sizeof *l->decoded);
+    moulds_free(l->moulds);
+    free(l);
+}
+
 struct translator *translator_new(const struct translate_config *config)
 {
     struct translator *t = calloc(1, sizeof *t);
@@ -80,9 +96,8 @@ struct translator *translator_new(const struct translate_config *config)
     t->links = vast_new(EXIT_ID_LIMIT * sizeof *t->links);
     t->below = vast_new(UNITS_CAP * sizeof *t->below);
     t->quiet = vast_new(UNITS_CAP * sizeof *t->quiet);
-    t->decoded = vast_new(DECODED * sizeof *t->decoded);
-    t->moulds = moulds_new();
-    t->age = 1;
+    t->learned = config->learned ? config->learned : learned_new();
+    t->learned->age++;
     detect_features(t);
     jump_begin(t);
     return t;
@@ -94,8 +109,8 @@ void translator_free(struct translator *t)
     vast_free(t->links, EXIT_ID_LIMIT * sizeof *t->links);
     vast_free(t->below, UNITS_CAP * sizeof *t->below);
     vast_free(t->quiet, UNITS_CAP * sizeof *t->quiet);
-    vast_free(t->decoded, DECODED * sizeof *t->decoded);
-    moulds_free(t->moulds);
+    if (!t->config.learned)
+        learned_free(t->learned);
     free(t->numbers.v);
     novel_fini(t);
     RELEASE(&t->marks);
@@ -297,7 +312,7 @@ bool translate_flush(struct translator *t, struct err *e)
     pages_fini(&t->pages);
     t->marks.n = 0;
     t->ahead.n = t->ahead_next = 0;
-    t->age++;
+    t->learned->age++;
     begin_cache(t);
     t->stats.flushes++;
     if (t->config.go)
@@ -367,13 +382,27 @@ static void make_ready(const struct emit *e, u8 **ready)
     *ready = from + STEP;
 }
 
-/* Translate the unit of a place, and after it, without a jump between them, those that its last exit
- * runs on into. */
-static bool translate_unit(struct translator *t, u64 key, enum arrival by, struct err *e)
+#define READY(vec, to) vast_ready((vec).v, (vec).cap * sizeof *(vec).v, (vec).n * sizeof *(vec).v, to)
+
+static void make_all_ready(struct translator *t)
 {
     make_ready(&t->hot, &t->hot_ready);
     make_ready(&t->warm, &t->warm_ready);
     make_ready(&t->cold, &t->cold_ready);
+    READY(t->table.units, &t->ready.units);
+    READY(t->table.insns, &t->ready.insns);
+    READY(t->table.refs, &t->ready.refs);
+    READY(t->table.exits, &t->ready.exits);
+    READY(t->table.code, &t->ready.code);
+    READY(t->marks, &t->ready.marks);
+    vast_ready(t->links, EXIT_ID_LIMIT * sizeof *t->links, t->table.exits.n * sizeof *t->links, &t->ready.links);
+}
+
+/* Translate the unit of a place, and after it, without a jump between them, those that its last exit
+ * runs on into. */
+static bool translate_unit(struct translator *t, u64 key, enum arrival by, struct err *e)
+{
+    make_all_ready(t);
     struct emit before = t->hot;
     t->looked.n = 0;
     while (emit_here(&t->hot) & 15)

@@ -33,7 +33,15 @@ enum spot {
     SPOT_HEAD = 2,     /* a selected function begins; SELECT_scopes: it is recorded with all it calls */
 };
 
+/* What a translator has learned of instructions, whoever's they were. Another one may begin with it, when the first is gone: a process that knows none spends
+ * a tenth of its start on them. */
+struct learned;
+
+struct learned *learned_new(void);
+void learned_free(struct learned *l);
+
 struct translate_config {
+    struct learned *learned; /* NULL: it begins with nothing */
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
     void *ctx;
