@@ -569,19 +569,34 @@ void follow_watch(struct process *p)
     watch(p->run, p->pid_fd, p->number);
 }
 
-/* Each process takes two descriptors. */
-static void allow_many_files(struct run *r)
+/* Each process takes two descriptors, and much address space. What the program may use stays as it is: its limits are its own again before it begins. */
+static int lift_limits(struct run *r, struct err *e)
 {
-    if (getrlimit(RLIMIT_NOFILE, &r->old_files) < 0)
-        return;
-    struct rlimit more = {r->old_files.rlim_max, r->old_files.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &more);
+    enum { SPACE = 16 }; /* GB, for two processes */
+    for (u32 i = 0; i < ARRAY_LEN(lifted_limits); i++) {
+        struct rlimit now, *old = &r->old_limits[i];
+        const bool files = lifted_limits[i] == RLIMIT_NOFILE;
+        if (getrlimit(lifted_limits[i], old) < 0 || old->rlim_cur == RLIM_INFINITY)
+            continue;
+        struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY}, own = {old->rlim_max, old->rlim_max};
+        if (files || setrlimit(lifted_limits[i], &most) < 0)
+            setrlimit(lifted_limits[i], &own);
+        if (!files && getrlimit(lifted_limits[i], &now) == 0 && now.rlim_cur / (1ul << 30) < SPACE)
+            return err_set(e, "gait needs %d GB of address space, of which little will be used, and may have %lu MB; raise the limit (ulimit -Hv, -Hd)", SPACE,
+                           (unsigned long)(now.rlim_cur >> 20));
+    }
+    return 0;
+}
+
+void follow_restore_limits(const struct run *r)
+{
+    for (u32 i = 0; i < ARRAY_LEN(lifted_limits); i++)
+        setrlimit(lifted_limits[i], &r->old_limits[i]);
 }
 
 int follow_begin(struct run *r, struct err *e)
 {
     sigset_t child;
-    allow_many_files(r);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &r->old_mask);
@@ -593,7 +608,7 @@ int follow_begin(struct run *r, struct err *e)
         return err_set(e, "cannot watch the program: %s", strerror(errno));
     watch(r, r->signals, EVENT_SIGNAL);
     watch(r, r->bell, EVENT_BELL);
-    return 0;
+    return lift_limits(r, e);
 }
 
 static void empty(int fd)

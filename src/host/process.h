@@ -100,6 +100,9 @@ struct wait {
     u64 sleeps, ran; /* how often it had gone to sleep, and how long run, when it was let go; 0: it is in our hands */
 };
 
+/* Limits that gait takes off itself. */
+static const int lifted_limits[] = {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA};
+
 struct run {
     const struct run_options *options;
     struct run_result *result;
@@ -130,7 +133,7 @@ struct run {
     } period; /* of the budget */
     sigset_t old_mask;        /* as gait was started, for the command */
     struct sigaction old_child;
-    struct rlimit old_files;
+    struct rlimit old_limits[ARRAY_LEN(lifted_limits)];
 
     pthread_mutex_t lock; /* guards what follows, and the result's refused and why */
     VEC(struct posted) posted;
@@ -328,6 +331,8 @@ void epoch_go(void *process);
 
 /* follow.c: the main thread's loop, until nothing that is traced is left. -1 if it could not be attached to once more. */
 int follow_begin(struct run *r, struct err *e);
+/* Before the command begins. */
+void follow_restore_limits(const struct run *r);
 int follow_run(struct run *r, struct err *e);
 void follow_end(struct run *r);
 /* Answer what only the main thread can, and see to tasks that we trace on their way through execve; while it is busy otherwise. */

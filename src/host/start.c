@@ -109,7 +109,7 @@ static _Noreturn void child(const struct run *r, const char *path, int go, int r
         ;
     sigaction(SIGCHLD, &r->old_child, NULL);
     sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-    setrlimit(RLIMIT_NOFILE, &r->old_files);
+    follow_restore_limits(r);
     execv(path, r->options->argv);
     int why = errno;
     if (write(report, &why, sizeof why) < 0)

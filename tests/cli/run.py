@@ -51,6 +51,21 @@ def script_without_its_interpreter_is_refused(room):
     room.refuses("record", "--", path, says="script")
 
 
+@case
+def limits_on_memory_are_the_programs_own(room):
+    """gait takes them off itself, if it may; else it says so."""
+    prints = ("record", "--events=none", "--", "sh", "-c", "ulimit -v; ulimit -d")
+    done = room.run(*prints, prefix=("bash", "-c", 'ulimit -Sv 3000000 -Sd 2000000; exec "$0" "$@"'))
+    require(done.returncode == 0 and done.stdout == b"3000000\n2000000\n", done, f"{ended(done)}, {done.stdout}")
+    limited = ("bash", "-c", 'ulimit -v 3000000; exec "$0" "$@"')
+    may_lift = subprocess.run([*limited, "bash", "-c", "ulimit -v unlimited"], stderr=subprocess.DEVNULL).returncode == 0
+    if may_lift:
+        done = room.run(*prints, prefix=limited)
+        require(done.returncode == 0 and done.stdout == b"3000000\nunlimited\n", done, f"{ended(done)}, {done.stdout}")
+    else:
+        room.refuses(*prints, prefix=limited, says="address space.*2929 MB.*ulimit")
+
+
 def elf32():
     """A whole program for i386 that exits with 0."""
     code = bytes.fromhex("31db" "b801000000" "cd80")
