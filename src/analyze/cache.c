@@ -137,6 +137,8 @@ u64 *cache_find(struct cache *c, u64 line)
     u64 index = cache_set_of(c, line), *set = set_at(c, index);
     if (c->is_vector)
         return cache_vector_find(set, line) ? set : NULL;
+    if (c->vectors == 2)
+        return cache_two_find(set, line) ? set : NULL;
     u32 k = way_of(c, set, line);
     if (k == c->ways)
         return NULL;
@@ -169,6 +171,8 @@ u64 cache_put(struct cache *c, u64 line)
     u64 index = cache_set_of(c, line), *set = set_at(c, index);
     if (c->is_vector)
         return cache_vector_put(set, line);
+    if (c->vectors == 2)
+        return cache_two_put(set, c->ways, line);
     bool ordered = c->policy == POLICY_lru || c->policy == POLICY_fifo;
     u32 k = ordered ? c->ways - 1 : victim(c, set, index);
     u64 old = set[k];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets with vectors of 8 lines. A set of 8, ordered by their use, is one: no branch depends on where in it a line is. */
+/* Sets with vectors of 8 lines. A set of 8, ordered by their use, is one, a set of 9 to 16 is two: no branch depends on where in it a line is. */
 #ifndef CACHE_VECTOR_H
 #define CACHE_VECTOR_H
 
@@ -53,6 +53,32 @@ static inline VECTOR u64 cache_vector_put(u64 *set, u64 line)
     u64 old = set[CACHE_VECTOR_WAYS - 1];
     __m512i v = _mm512_load_si512(set);
     _mm512_store_si512(set, _mm512_alignr_epi64(v, _mm512_set1_epi64((s64)line), 7));
+    return old;
+}
+
+/* The same of two vectors. */
+static inline VECTOR void cache_two_shift(u64 *set, __m512i low, __m512i high, u32 moved, u64 front)
+{
+    _mm512_store_si512(set, _mm512_mask_alignr_epi64(low, (__mmask8)moved, low, _mm512_set1_epi64((s64)front), 7));
+    _mm512_store_si512(set + CACHE_VECTOR_WAYS, _mm512_mask_alignr_epi64(high, (__mmask8)(moved >> 8), high, low, 7));
+}
+
+static inline VECTOR bool cache_two_find(u64 *set, u64 line)
+{
+    const __m512i rest = _mm512_set1_epi64((s64)~LINE_STATE), all = _mm512_set1_epi64((s64)line);
+    const __m512i low = _mm512_load_si512(set), high = _mm512_load_si512(set + CACHE_VECTOR_WAYS);
+    const u32 found = _mm512_cmpeq_epi64_mask(_mm512_and_si512(low, rest), all) | (u32)_mm512_cmpeq_epi64_mask(_mm512_and_si512(high, rest), all) << 8;
+    if (!found)
+        return false;
+    if (!(found & 1))
+        cache_two_shift(set, low, high, found ^ (found - 1), set[__builtin_ctz(found)]);
+    return true;
+}
+
+static inline VECTOR u64 cache_two_put(u64 *set, u32 ways, u64 line)
+{
+    const u64 old = set[ways - 1];
+    cache_two_shift(set, _mm512_load_si512(set), _mm512_load_si512(set + CACHE_VECTOR_WAYS), (1u << ways) - 1, line);
     return old;
 }
 

@@ -758,7 +758,9 @@ void follow_end(struct run *r)
     vec_fini(&r->posted);
     vec_fini(&r->waits);
     for (size_t i = 0; i < r->spares.n; i++) {
-        learned_free(r->spares.v[i].learned);
+        if (r->spares.v[i].translator)
+            translator_free(r->spares.v[i].translator);
+        heat_free(r->spares.v[i].heat);
         free(r->spares.v[i].pages);
     }
     vec_fini(&r->spares);

@@ -54,6 +54,14 @@ struct heat *heat_new(void)
     return h;
 }
 
+void heat_renew(struct heat *h, size_t units)
+{
+    memset(h->count, 0, units * sizeof *h->count);
+    memset(h->tried, 0, units);
+    h->skip = h->n = h->n_heads = h->n_paths = 0;
+    h->period = 1;
+}
+
 void heat_free(struct heat *h)
 {
     if (!h)

@@ -59,7 +59,7 @@ struct process *process_new(struct run *r, pid_t pid)
     if (r->spares.n)
         p->spare = r->spares.v[--r->spares.n];
     else
-        p->spare = (struct spare){learned_new(), calloc(CODE_PAGES, sizeof *p->spare.pages)};
+        p->spare.pages = calloc(CODE_PAGES, sizeof *p->spare.pages);
     check(p->spare.pages && pthread_mutex_init(&p->modules_lock, NULL) == 0);
     process_forget_code(p);
     return p;
@@ -68,9 +68,6 @@ struct process *process_new(struct run *r, pid_t pid)
 void process_free(struct process *p)
 {
     free(p->drains);
-    if (p->translator)
-        translator_free(p->translator);
-    heat_free(p->heat);
     if (p->wire) {
         if (p->control)
             end_life(p);

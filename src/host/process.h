@@ -51,7 +51,8 @@ enum { CODE_PAGES = 256 };
 
 /* What one process after another is served with: making it anew, and the kernel's clearing of its pages, would be a good part of what a short one costs. */
 struct spare {
-    struct learned *learned;
+    struct translator *translator; /* NULL, and without heat: there was none yet */
+    struct heat *heat;
     struct code_page *pages;
 };
 
@@ -386,6 +387,8 @@ void boost_end(struct boost **b);
 /* heat.c: find hot paths in a drained buffer, now and then; by the drains. Hand one of them to the translator, by the serve
  * thread; false if there is none. */
 struct heat *heat_new(void);
+/* As new; no unit from this number on was ever looked at. */
+void heat_renew(struct heat *h, size_t units);
 void heat_free(struct heat *h);
 void heat_look(struct process *p, const u8 *data, u32 size);
 bool heat_translate(struct process *p);

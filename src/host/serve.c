@@ -295,7 +295,6 @@ static u32 linger(const struct run_options *o)
 void serve_begin(struct process *p)
 {
     struct translate_config config = {
-        .learned = p->spare.learned,
         .fetch = fetch,
         .ctx = p,
         .kind = kind,
@@ -328,10 +327,18 @@ void serve_begin(struct process *p)
         .unit_blocks = p->run->stress.blocks ? 1 : 0,
     };
     epoch_begin(p);
-    p->translator = translator_new(&config);
     bool pays = !p->run->options->novel && p->run->options->events != EVENTS_values;
+    struct spare *s = &p->spare;
+    if (!s->translator) {
+        s->translator = translator_new(&config);
+        s->heat = heat_new();
+    } else {
+        heat_renew(s->heat, translator_table(s->translator)->units.n);
+        translator_renew(s->translator, &config);
+    }
+    p->translator = s->translator;
     if (!p->run->stress.cold && !p->run->stress.single && !p->run->stress.nolink && pays)
-        p->heat = heat_new();
+        p->heat = s->heat;
 }
 
 /* Quiet units of code that has become familiar are looked for now and then, while there is nothing else to do. */

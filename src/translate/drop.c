@@ -135,7 +135,7 @@ static void drop_page(struct translator *t, struct page *page)
 void translate_drop(struct translator *t, u64 start, u64 end)
 {
     u64 first = start >> 12, last = (end - 1) >> 12, before = t->stats.dropped;
-    t->learned->age++;
+    t->age++;
     if (end <= start)
         return;
     if (t->stats.flushes)

@@ -16,17 +16,16 @@ enum { DEFAULT_BLOCKS = 6, LOOK_INSNS = 16, LOOK_DEPTH = 2 };
  * part of one path, as the head of another. So the latest are kept, unless they may change at any moment. */
 const struct insn *path_decode(struct translator *t, u64 pc)
 {
-    const u32 age = t->learned->age;
-    struct decoded *d = &t->learned->decoded[(pc ^ pc >> 10) % DECODED];
-    if (d->age == age && d->insn.pc == pc)
+    struct decoded *d = &t->decoded[(pc ^ pc >> 10) % DECODED];
+    if (d->age == t->age && d->insn.pc == pc)
         return &d->insn;
     u8 bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     size_t n = t->config.fetch(t->config.ctx, pc, bytes, sizeof bytes);
     d->age = 0;
-    if (!n || !mould_decode(t->learned->moulds, &d->insn, pc, bytes, n))
+    if (!n || !mould_decode(t->moulds, &d->insn, pc, bytes, n))
         return NULL;
     if (!volatile_insn(t, &d->insn))
-        d->age = age;
+        d->age = t->age;
     return &d->insn;
 }
 

@@ -150,15 +150,10 @@ struct novelty {
 
 /* An instruction that need not be decoded again. */
 struct decoded {
-    u32 age; /* it holds while this is that of all */
+    u32 age; /* it holds while this is the translator's */
     struct insn insn;
 };
 enum { DECODED = 1024 };
-struct learned {
-    struct moulds *moulds;
-    struct decoded *decoded;
-    u32 age; /* raised when code may have changed, or is another program's */
-};
 
 /* An entry of a procedure linkage table that the program has had bound, or is about to. */
 struct binding {
@@ -168,7 +163,9 @@ struct binding {
 
 struct translator {
     struct translate_config config;
-    struct learned *learned;
+    struct decoded *decoded;
+    struct moulds *moulds;
+    u32 age; /* raised when code may have changed, or is another program's */
     struct unit_table table;
     struct link *links; /* one for each exit; those of units that are gone mean nothing */
     bool *quiet;        /* for each unit */

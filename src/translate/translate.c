@@ -20,6 +20,7 @@ enum { UNITS_CAP = 1 << 23, INSNS_CAP = 1 << 26, REFS_CAP = 1 << 25, CODE_CAP = 
 static void detect_features(struct translator *t)
 {
     u32 a, b, c, d;
+    t->has_bmi2 = t->has_avx512bw = t->has_quick_loop = false;
     if (t->config.older || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
         return;
     t->has_bmi2 = b & (1u << 8);
@@ -68,59 +69,70 @@ static void release_table(struct unit_table *table)
     RELEASE(&table->code);
 }
 
-struct learned *learned_new(void)
+/* All but what lasts. */
+static void begin_program(struct translator *t, const struct translate_config *config)
 {
-    struct learned *l = calloc(1, sizeof *l);
-    check(l != NULL);
-    l->moulds = moulds_new();
-    l->decoded = vast_new(DECODED * sizeof *l->decoded);
-    return l;
+    t->config = *config;
+    t->cache = config->base + WIRE_CACHE_OFF;
+    t->age++;
+    t->stats = (struct translate_stats){0};
+    t->ahead_next = t->ahead_budget = t->n_chained = 0;
+    t->hot_ready = t->warm_ready = t->cold_ready = NULL;
+    t->is_full = false;
+    begin_cache(t);
+    detect_features(t);
+    jump_begin(t);
 }
 
-void learned_free(struct learned *l)
+/* What has grown with the program. */
+static void end_program(struct translator *t)
 {
-    vast_free(l->decoded, DECODED * sizeof *l->decoded);
-    moulds_free(l->moulds);
-    free(l);
+    free(t->numbers.v);
+    t->numbers = (struct numbers){0};
+    novel_fini(t);
+    places_fini(&t->places);
+    pages_fini(&t->pages);
+    vec_fini(&t->ahead);
+    vec_fini(&t->watched);
+    vec_fini(&t->looked);
+    vec_fini(&t->bindings);
+    vec_fini(&t->gone);
 }
 
 struct translator *translator_new(const struct translate_config *config)
 {
     struct translator *t = calloc(1, sizeof *t);
     check(t != NULL);
-    t->config = *config;
-    t->cache = config->base + WIRE_CACHE_OFF;
-    begin_cache(t);
     reserve_table(&t->table);
     RESERVE(&t->marks, MARKS_CAP);
     t->links = vast_new(EXIT_ID_LIMIT * sizeof *t->links);
     t->below = vast_new(UNITS_CAP * sizeof *t->below);
     t->quiet = vast_new(UNITS_CAP * sizeof *t->quiet);
-    t->learned = config->learned ? config->learned : learned_new();
-    t->learned->age++;
-    detect_features(t);
-    jump_begin(t);
+    t->decoded = vast_new(DECODED * sizeof *t->decoded);
+    t->moulds = moulds_new();
+    begin_program(t, config);
     return t;
+}
+
+void translator_renew(struct translator *t, const struct translate_config *config)
+{
+    struct unit_table *x = &t->table;
+    memset(t->links, 0, x->exits.n * sizeof *t->links); /* nothing else is read before it is written */
+    end_program(t);
+    x->units.n = x->insns.n = x->refs.n = x->exits.n = x->code.n = t->marks.n = 0;
+    begin_program(t, config);
 }
 
 void translator_free(struct translator *t)
 {
+    end_program(t);
     release_table(&t->table);
+    RELEASE(&t->marks);
     vast_free(t->links, EXIT_ID_LIMIT * sizeof *t->links);
     vast_free(t->below, UNITS_CAP * sizeof *t->below);
     vast_free(t->quiet, UNITS_CAP * sizeof *t->quiet);
-    if (!t->config.learned)
-        learned_free(t->learned);
-    free(t->numbers.v);
-    novel_fini(t);
-    RELEASE(&t->marks);
-    vec_fini(&t->ahead);
-    places_fini(&t->places);
-    pages_fini(&t->pages);
-    vec_fini(&t->watched);
-    vec_fini(&t->looked);
-    vec_fini(&t->bindings);
-    vec_fini(&t->gone);
+    vast_free(t->decoded, DECODED * sizeof *t->decoded);
+    moulds_free(t->moulds);
     free(t);
 }
 
@@ -312,7 +324,7 @@ bool translate_flush(struct translator *t, struct err *e)
     pages_fini(&t->pages);
     t->marks.n = 0;
     t->ahead.n = t->ahead_next = 0;
-    t->learned->age++;
+    t->age++;
     begin_cache(t);
     t->stats.flushes++;
     if (t->config.go)

@@ -33,15 +33,7 @@ enum spot {
     SPOT_HEAD = 2,     /* a selected function begins; SELECT_scopes: it is recorded with all it calls */
 };
 
-/* What a translator has learned of instructions, whoever's they were. Another one may begin with it, when the first is gone: a process that knows none spends
- * a tenth of its start on them. */
-struct learned;
-
-struct learned *learned_new(void);
-void learned_free(struct learned *l);
-
 struct translate_config {
-    struct learned *learned; /* NULL: it begins with nothing */
     /* Copy up to n bytes of the program's code at pc; returns how many could be read. */
     size_t (*fetch)(void *ctx, u64 pc, u8 *buf, size_t n);
     void *ctx;
@@ -92,6 +84,9 @@ struct translate_stats {
 struct translator;
 
 struct translator *translator_new(const struct translate_config *config);
+/* Make it one for another program, as if it were new: but for its memory, and what it has learned of instructions. A short process would spend a good part of its
+ * life on these. */
+void translator_renew(struct translator *t, const struct translate_config *config);
 void translator_free(struct translator *t);
 
 /* How the program came to a pc: that decides which entry it needs next time. */

@@ -2200,6 +2200,74 @@ static void our_own_code_translates_soundly(void)
     }
 }
 
+/* All that a translator has made: its arrays, and the parts of the cache. */
+struct made {
+    size_t size[10];
+    void *bytes[10];
+};
+
+static struct made made_by(const struct bench *b)
+{
+    const struct translator *t = b->t;
+    const struct unit_table *x = b->table;
+    const struct {
+        const void *from;
+        size_t size;
+    } all[10] = {{x->units.v, x->units.n * sizeof *x->units.v}, {x->insns.v, x->insns.n * sizeof *x->insns.v}, {x->refs.v, x->refs.n * sizeof *x->refs.v},
+                 {x->exits.v, x->exits.n * sizeof *x->exits.v}, {x->code.v, x->code.n},                        {t->links, x->exits.n * sizeof *t->links},
+                 {t->marks.v, t->marks.n * sizeof *t->marks.v}, {b->hot, (size_t)(t->hot.p - b->hot)},         {b->warm, (size_t)(t->warm.p - b->warm)},
+                 {b->cold, (size_t)(t->cold.p - b->cold)}};
+    struct made m;
+    for (u32 i = 0; i < ARRAY_LEN(all); i++) {
+        m.size[i] = all[i].size;
+        m.bytes[i] = memcpy(malloc(all[i].size + 1), all[i].from, all[i].size);
+    }
+    return m;
+}
+
+static void ask_for_much(struct bench *b)
+{
+    for (u64 at = b->pc; at < b->pc + b->size; at += 0x300) {
+        ask(b, at + at / 0x100 % 7, at / 0x100 % 3);
+        while (translate_ahead(b->t))
+            ;
+    }
+}
+
+/* Another program's, translated otherwise, of which some is gone again. */
+static void a_renewed_translator_is_as_a_new_one(void)
+{
+    const u64 from = (u64)(uintptr_t)__executable_start, size = (u64)(etext - __executable_start);
+    struct bench fresh, used;
+    bench_open(&fresh, __executable_start, size, from, (struct translate_config){.events = EVENTS_memory});
+    ask_for_much(&fresh);
+    struct made one = made_by(&fresh);
+    bench_close(&fresh);
+    bench_open(&used, __executable_start + 0x55, size - 0x55, from, (struct translate_config){.events = EVENTS_none, .strict = true, .older = true, .exit_limit = 9000});
+    ask_for_much(&used);
+    translate_drop(used.t, from, from + size / 8);
+    CHECK_CASE(used.table->units.n > 500 && translator_stats(used.t).dropped > 100 && translator_is_full(used.t), "%zu units, %lu dropped", used.table->units.n, (unsigned long)translator_stats(used.t).dropped);
+    used.code = __executable_start;
+    used.size = size;
+    used.config.events = EVENTS_memory;
+    used.config.strict = used.config.older = false;
+    used.config.exit_limit = 0;
+    const size_t exits = used.table->exits.n;
+    madvise(wire, WIRE_SIZE, MADV_DONTNEED);
+    translator_renew(used.t, &used.config);
+    for (size_t i = 0; i < exits; i++)
+        CHECK(!used.t->links[i].listed && !used.t->links[i].linked);
+    CHECK(!used.table->units.n && !translator_is_full(used.t) && !translator_stats(used.t).units);
+    ask_for_much(&used);
+    struct made other = made_by(&used);
+    for (u32 i = 0; i < ARRAY_LEN(one.size); i++) {
+        CHECK_CASE(one.size[i] == other.size[i] && one.size[i] && !memcmp(one.bytes[i], other.bytes[i], one.size[i]), "part %u: %zu bytes, and %zu", i, one.size[i], other.size[i]);
+        free(one.bytes[i]);
+        free(other.bytes[i]);
+    }
+    bench_close(&used);
+}
+
 /* Whether an area is compacted stands in the program's memory, 520 bytes into it: that is read, with the same address. */
 CODE(xrstor, "xrstor [ebx + ecx * 2 + 8]; xrstor fs:[rdi + 8]; xrstor [rsi + r11 * 4 - 0x1000]; ret")
 CODE(xrstor_far, "xrstor [rax + 0x7fffffff]; xrstor [rcx + rsi * 8 + 0x7ffffdf8]; xrstor [r11 + 0x7fffff00]; xrstor [rip]; ret")
@@ -2305,6 +2373,7 @@ int main(void)
     what_runs_on_into_dropped_code_is_dropped_with_it();
     a_unit_is_dropped_for_any_of_its_pages();
     our_own_code_translates_soundly();
+    a_renewed_translator_is_as_a_new_one();
     dropping_leaves_everything_sound();
     the_form_of_an_xrstor_area_is_read_where_it_stands();
     return test_end("translate");
