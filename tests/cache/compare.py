@@ -125,11 +125,14 @@ def walk(threads=0, knobs="hot,tinybuf"):
     return walk_trace(threads, knobs)
 
 
+def walk_program(threads):
+    options = ["-O1", "-nostdlib", "-static", "-fno-stack-protector", f"-DTHREADS={threads}", f"-DROUNDS={4 if threads else 50}"]
+    return build(f"walk{threads}", HERE / "walk.c", *options)
+
+
 @lru_cache(maxsize=None)
 def walk_trace(threads, knobs):
-    options = ["-O1", "-nostdlib", "-static", "-fno-stack-protector", f"-DTHREADS={threads}", f"-DROUNDS={4 if threads else 50}"]
-    program = build(f"walk{threads}", HERE / "walk.c", *options)
-    return record(f"walk{threads}{knobs.replace(',', '')}", program, GAIT_STRESS=knobs)
+    return record(f"walk{threads}{knobs.replace(',', '')}", walk_program(threads), GAIT_STRESS=knobs)
 
 
 # -- Descriptions -------------------------------------------------------------------------------------------------------

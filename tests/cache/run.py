@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from cases import GAIT, ROOT, build, case, live_and_stored, main, record, require, use  # noqa: E402
 
 WORK = use("cache")
-from compare import JOBS, L1, MANY_WAYS, SHAPES, cache, compare_shapes, compare_text, describe_any, events, options_of, refused, walk  # noqa: E402
+from compare import JOBS, L1, MANY_WAYS, SHAPES, cache, compare_shapes, compare_text, describe_any, events, options_of, refused, walk, walk_program  # noqa: E402
 
 
 # -- Two levels -----------------------------------------------------------------------------------------------------------
@@ -206,6 +206,24 @@ def processes_do_not_share_lines():
     require(all(r == results[0] for r in results), "the number of threads matters")
     require(results[0]["total"]["Ir"] == sum(1 for e in events(trace) if e[2] == "exec"), "not all instructions are there")
     require(results[0]["total"]["Inv"] == 0, "processes take lines from each other")
+
+
+@case
+def several_processes_with_threads_touch_line_by_line_what_they_touch_in_lists():
+    """Who asks for what cores share has every touch looked at by itself; what is missed and written back is the same, for each instruction, while memories come to be
+    used by several cores, and others, which one core uses, let lines go that such a memory has shared."""
+    threads, groups = walk_program(20), build("groups", HERE / "groups.c", "-O1", "-nostdlib", "-static", "-fno-stack-protector")
+    trace = record("mixed", "/bin/sh", "-c", f"{threads} & {groups}; {threads}; wait")
+    path = WORK / "mixed.txt"
+    for text in ("cores 2\nL1I size=640 ways=5 private\nL1D size=1536 ways=12 private\nL2 size=8K ways=16 private\nL3 size=32K ways=16",
+                 "cores 3\nL1I size=1K ways=4 private\nL1D size=768 ways=4 private\nL2 size=16K ways=8"):
+        path.write_text(text)
+        for jobs in (1, 2, 4):
+            lists, single = (cache("--config", path, "-j", str(jobs), *more, trace) for more in ((), ("--sharing",)))
+            require(lists["total"]["Inv"] > 100 and lists["caches"] == single["caches"], f"{lists['caches']}, one by one {single['caches']}")
+            for a, b in zip(lists["rows"], single["rows"]):
+                require(all(a[name] == b[name] for name in a if name in b), f"{a}, one by one {b}")
+            require(len(lists["rows"]) == len(single["rows"]), "not the same instructions")
 
 
 @case
