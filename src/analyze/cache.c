@@ -30,8 +30,7 @@ void cache_init(struct cache *c, u64 sets, u32 ways, enum policy policy)
 {
     *c = (struct cache){.sets = sets, .ways = ways, .stride = ways, .policy = policy};
     c->has_vectors = cache_has_vectors();
-    c->is_vector = policy == POLICY_lru && ways == CACHE_VECTOR_WAYS && c->has_vectors;
-    if (policy == POLICY_lru && ways > CACHE_VECTOR_WAYS / 2 && ways <= 2 * CACHE_VECTOR_WAYS && !(sets & (sets - 1)) && c->has_vectors) {
+    if (policy == POLICY_lru && ways > CACHE_VECTOR_WAYS / 2 && ways <= 2 * CACHE_VECTOR_WAYS && c->has_vectors) {
         c->vectors = ways > CACHE_VECTOR_WAYS ? 2 : 1;
         c->stride = c->vectors * CACHE_VECTOR_WAYS;
     }
@@ -135,7 +134,7 @@ static u64 *set_at(const struct cache *c, u64 index)
 u64 *cache_find(struct cache *c, u64 line)
 {
     u64 index = cache_set_of(c, line), *set = set_at(c, index);
-    if (c->is_vector)
+    if (c->vectors == 1)
         return cache_vector_find(set, line) ? set : NULL;
     if (c->vectors == 2)
         return cache_two_find(set, line) ? set : NULL;
@@ -169,8 +168,8 @@ u64 *cache_peek(struct cache *c, u64 line)
 u64 cache_put(struct cache *c, u64 line)
 {
     u64 index = cache_set_of(c, line), *set = set_at(c, index);
-    if (c->is_vector)
-        return cache_vector_put(set, line);
+    if (c->vectors == 1)
+        return cache_vector_put(set, c->ways, line);
     if (c->vectors == 2)
         return cache_two_put(set, c->ways, line);
     bool ordered = c->policy == POLICY_lru || c->policy == POLICY_fifo;

@@ -28,8 +28,7 @@ struct cache {
     u32 ways, stride; /* from a set to the next one, in lines */
     enum policy policy;
     bool has_vectors; /* the processor has */
-    bool is_vector;   /* a set is what a vector holds, and ordered by use */
-    u32 vectors;      /* so many hold a set that is ordered by use, and sets are as many as a power of two: 1, 2; else 0 */
+    u32 vectors;      /* so many hold a set, which is ordered by use: 1, 2; else 0 */
     u64 *lines; /* of each set its ways; 0: empty. Of lru and fifo in order: the latest first, the empty ones last */
     u64 *trees; /* plru: of each set the bits of the inner nodes */
     u32 *seeds; /* random: of each set a generator's state */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets with vectors of 8 lines. A set of 8, ordered by their use, is one, a set of 9 to 16 is two: no branch depends on where in it a line is. */
+/* Sets with vectors of 8 lines. A set of 5 to 8, ordered by their use, is one, a set of 9 to 16 is two: no branch depends on where in it a line is. */
 #ifndef CACHE_VECTOR_H
 #define CACHE_VECTOR_H
 
@@ -48,11 +48,11 @@ static inline VECTOR bool cache_vector_find(u64 *set, u64 line)
 }
 
 /* Put a line in front; which one had to go, or 0. */
-static inline VECTOR u64 cache_vector_put(u64 *set, u64 line)
+static inline VECTOR u64 cache_vector_put(u64 *set, u32 ways, u64 line)
 {
-    u64 old = set[CACHE_VECTOR_WAYS - 1];
+    u64 old = set[ways - 1];
     __m512i v = _mm512_load_si512(set);
-    _mm512_store_si512(set, _mm512_alignr_epi64(v, _mm512_set1_epi64((s64)line), 7));
+    _mm512_store_si512(set, _mm512_mask_alignr_epi64(v, (__mmask8)((1u << ways) - 1), v, _mm512_set1_epi64((s64)line), 7));
     return old;
 }
 

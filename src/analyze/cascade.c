@@ -200,7 +200,7 @@ static void see(const struct level levels[SIDES], bool writes, u64 owner, const 
         {{first_of_one, first_of_one_written}, {first_of_two, first_of_two_written}},
     };
     const struct level *data = &levels[SIDE_data], *code = &levels[SIDE_code];
-    const bool is_one = data->cache == code->cache && data->cache->vectors && data->log2 == data->above && code->log2 == code->above;
+    const bool is_one = data->cache == code->cache && data->cache->vectors && !(data->cache->sets & (data->cache->sets - 1)) && data->log2 == data->above && code->log2 == code->above;
     to->v.n = 0;
     if (is_one)
         ways[data->is_first][data->cache->vectors - 1][writes](data, owner, from, to);

@@ -298,9 +298,9 @@ static void take_lines(struct visit *v, const struct first first[SIDES], const s
     }
 }
 
-static bool is_of_eight(const struct cache *c)
+static bool has_vectors(const struct cache *c)
 {
-    return c->vectors && c->ways == CACHE_VECTOR_WAYS;
+    return c->vectors == 1 && !(c->sets & (c->sets - 1));
 }
 
 void hierarchy_take(struct hierarchy *h, u32 part, u32 core, bool is_alone, struct tally *t, struct touches *list)
@@ -322,5 +322,5 @@ void hierarchy_take(struct hierarchy *h, u32 part, u32 core, bool is_alone, stru
     else if (h->is_cascade)
         take_lines(&v, first, lines, list->crossings.v);
     else
-        (is_of_eight(first[SIDE_data].cache) && is_of_eight(first[SIDE_code].cache) ? take_vectors : take)(&v, first, x, n, list->crossings.v);
+        (has_vectors(first[SIDE_data].cache) && has_vectors(first[SIDE_code].cache) ? take_vectors : take)(&v, first, x, n, list->crossings.v);
 }

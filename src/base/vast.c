@@ -27,6 +27,13 @@ void vast_ready(void *p, size_t size, size_t used, size_t *ready)
     *ready += STEP;
 }
 
+void *vast_new_ready(size_t size)
+{
+    void *p = vast_new(size);
+    madvise(p, MIN(size, (size_t)SMALL_PART), MADV_POPULATE_WRITE);
+    return p;
+}
+
 void vast_free(void *p, size_t size)
 {
     if (p)

@@ -11,6 +11,8 @@
 void *vast_new(size_t size);
 /* So much of it is used, or was made ready before: let there be more soon, in one go instead of by a fault for each page. Nothing where pages are huge. */
 void vast_ready(void *p, size_t size, size_t used, size_t *ready);
+/* All of it is ready, but for what is in huge pages. */
+void *vast_new_ready(size_t size);
 void vast_free(void *p, size_t size);
 
 #endif

@@ -17,10 +17,7 @@ static struct place *probe(struct place *v, u32 cap, u64 pc)
 static void grow(struct places *p)
 {
     u32 cap = p->cap ? p->cap * 2 : 4096;
-    struct place *v = vast_new(cap * sizeof *v);
-    size_t ready = 0;
-    while (ready < MIN(cap * sizeof *v, (size_t)512 << 10))
-        vast_ready(v, cap * sizeof *v, ready, &ready);
+    struct place *v = vast_new_ready(cap * sizeof *v);
     for (u32 i = 0; i < p->cap; i++)
         if (p->v[i].pc)
             *probe(v, cap, p->v[i].pc) = p->v[i];
